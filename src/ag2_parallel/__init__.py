@@ -1,0 +1,1 @@
+"""Run AG2 agents and agent teams in parallel."""

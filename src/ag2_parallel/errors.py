@@ -1,0 +1,126 @@
+"""Every exception of the package.
+
+Ag2ParallelError
+├── ConfigurationError (ValueError)
+│   ├── DuplicateTaskError
+│   ├── UnknownDependencyError
+│   ├── DependencyCycleError
+│   ├── UnsupportedAgentError
+│   ├── SharedAgentError
+│   ├── NotSerializableError
+│   └── MissingExtraError (ImportError)
+└── RunFailedError
+RunInterrupted (KeyboardInterrupt)
+TaskStopped (BaseException)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ag2_parallel.results import RunResults
+
+
+class Ag2ParallelError(Exception):
+    """The root of everything this package raises on purpose."""
+
+
+class ConfigurationError(Ag2ParallelError, ValueError):
+    """Raised before anything starts, with every problem of every task at once.
+
+    Attributes:
+        problems: One sentence per problem, each naming the task or option it is about.
+    """
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        """Take one problem or many; the message lists them all."""
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(_listed(self.problems))
+
+    def __reduce__(self) -> tuple[type[ConfigurationError], tuple[tuple[str, ...]]]:
+        """Rebuild from the problems, so that the error survives pickling."""
+        return type(self), (self.problems,)
+
+
+class DuplicateTaskError(ConfigurationError):
+    """Raised when two tasks have one name, also after NFC, case folding and stripping."""
+
+
+class UnknownDependencyError(ConfigurationError):
+    """Raised when a task depends on a name that no task of the run has."""
+
+
+class DependencyCycleError(ConfigurationError):
+    """Raised when tasks wait for each other in a circle."""
+
+
+class UnsupportedAgentError(ConfigurationError):
+    """Raised when a task's agent is nothing that can be run or copied."""
+
+
+class SharedAgentError(ConfigurationError):
+    """Raised when a factory returns an object that another task of the run already got."""
+
+
+class NotSerializableError(ConfigurationError):
+    """Raised when a task cannot be sent to another process."""
+
+
+class MissingExtraError(ConfigurationError, ImportError):
+    """Raised when a package that a task needs is not installed; names the pip command."""
+
+
+class RunFailedError(Ag2ParallelError):
+    """Raised when a run as a whole failed; what was finished is in `results`.
+
+    Attributes:
+        results: The results of every task, as far as the run got.
+    """
+
+    def __init__(self, message: str, results: RunResults) -> None:
+        """Keep the results beside the message."""
+        super().__init__(message)
+        self.results = results
+
+    def __reduce__(self) -> tuple[type[RunFailedError], tuple[str, RunResults]]:
+        """Rebuild from message and results, so that the error survives pickling."""
+        return type(self), (str(self), self.results)
+
+
+class RunInterrupted(KeyboardInterrupt):  # noqa: N818 - it is an interrupt first, and must pass `except Exception`
+    """Raised by `run` after Ctrl-C; what was finished is in `results`.
+
+    Attributes:
+        results: The results of every task, as far as the run got.
+    """
+
+    def __init__(self, message: str, results: RunResults) -> None:
+        """Keep the results beside the message."""
+        super().__init__(message)
+        self.results = results
+
+
+class TaskStopped(BaseException):  # noqa: N818 - a signal, not an error
+    """The stop signal inside a task: raised at its checkpoints once it has to end.
+
+    It is a `BaseException` because AG2 and the provider SDKs turn every `Exception` into text
+    or into another attempt. Clean up in `finally`; do not swallow it.
+
+    Attributes:
+        reason: Why the task has to end: `deadline`, `attempt_deadline`, `idle`, `run_deadline`,
+            `cancelled` or `fail_fast`.
+    """
+
+    def __init__(self, reason: str = "cancelled") -> None:
+        """Name the reason."""
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _listed(problems: Sequence[str]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    return "\n".join([f"{len(problems)} problems:", *(f"  - {problem}" for problem in problems)])

@@ -1,0 +1,241 @@
+"""What the parts ask of each other: small Protocols and the values that cross them.
+
+`core` drives a `Backend`; the backend runs attempts; an attempt's code is run by a `Framework`,
+which asks its `AttemptScope` for checkpoints and its `AttemptGate` for model calls. Only
+`runner.py` knows which classes stand behind these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ag2_parallel.events import Event
+    from ag2_parallel.redaction import Redactor
+    from ag2_parallel.results import ParallelTaskResult, TaskError
+    from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext
+    from ag2_parallel.usage import Usage
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def monotonic(self) -> float:
+        """Seconds that never jump."""
+
+    def now(self) -> datetime:
+        """The wall time, aware, in UTC."""
+
+
+class Observer(Protocol):
+    """Told of every event, one at a time, in order."""
+
+    def __call__(self, event: Event, /) -> object:
+        """Take one event."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    """What an attempt's code came to."""
+
+    output: Any = None
+    summary: str | None = None
+    stop_reason: str = "completed"
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What an attempt has so far: filled as it goes, so that a stopped task keeps what it had.
+
+    Written by the attempt's thread and read by the engine at any moment. Each assignment and each
+    `append` is atomic; nothing is ever removed.
+    """
+
+    chat_history: list[dict[str, Any]] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    last_speaker: str | None = None
+    summary: str | None = None
+    agent: str | None = None
+    """The agent at work, for an error's `agent`."""
+    tool: str | None = None
+    """The tool at work, for an error's `tool`."""
+
+
+class AttemptGate(Protocol):
+    """One attempt's access to model servers."""
+
+    def http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: httpx.Client | None = None
+    ) -> httpx.Client:
+        """A client whose requests go through the gate; copying it, deeply too, gives the same one.
+
+        Args:
+            last_entry: Whether no other entry of a fallback list comes after this one; others give up
+                after two tries.
+            price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
+            through: The user's own client, to send with in place of the gate's pool.
+        """
+
+    def usage(self) -> Usage:
+        """What its calls used so far; safe from any thread."""
+
+    def waited(self) -> float:
+        """Seconds in which at least one call waited for a limit or for its next try; safe from any thread."""
+
+    def cut(self, reason: str) -> None:
+        """End every call in flight and refuse new ones; called on the engine loop."""
+
+
+class AttemptScope(Protocol):
+    """What an attempt's code may ask of the machinery around it, from the attempt's own thread."""
+
+    gate: AttemptGate
+    draft: Draft
+    redactor: Redactor
+
+    def check(self) -> None:
+        """A checkpoint of the task's own: raise `TaskStopped` if it has to end."""
+
+    def check_call(self) -> None:
+        """The checkpoint before a model call: raises whenever the task is stopped, also while it unwinds."""
+
+    def sign_of_life(self) -> None:
+        """Something happened: the idle limit starts anew. Raises nothing."""
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """While inside, the idle limit does not run: a person or a limit is waited for."""
+
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine to its end on the attempt's private loop, in the attempt's context variables.
+
+        A stop cancels it. Works inside a running loop too: there it runs on a thread of its own.
+        """
+
+    def ask(self, request: HumanInputRequest) -> str:
+        """Put a question to the user's hook, one at a time in the whole run; refuse where there is none."""
+
+    def emit(self, event: type[Event], **fields: Any) -> None:
+        """Tell the observers; run, task, index and attempt are filled in. Cheap where nobody listens."""
+
+    @property
+    def observed(self) -> bool:
+        """Whether anybody listens, so that costly fields of an event need not be made."""
+
+    def claim(self, made: object) -> None:
+        """Take an object that a factory returned for this attempt; `SharedAgentError` if another task has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a framework is asked to run.
+
+    Attributes:
+        task: The task. Where `agent` is None its `agent_config` says what to build.
+        agent: A template, to be copied and left untouched, or what a factory made for this attempt alone.
+        fresh: Whether a factory made `agent` for this attempt, so that it may be used as it is.
+        ctx: The attempt's context; `ctx.prompt` is rendered.
+        scope: The attempt's machinery.
+    """
+
+    task: ParallelTask
+    agent: Any
+    fresh: bool
+    ctx: TaskContext
+    scope: AttemptScope
+
+
+class Framework(Protocol):
+    """A kind of agent and how to run it."""
+
+    name: str
+
+    def recognises(self, agent: object) -> bool:
+        """Whether `agent` is one of its kinds, factories left aside. Never imports AG2."""
+
+    def problems(self, task: ParallelTask, agent: object) -> list[str]:
+        """What stands against running `agent` (or, with None, the task's `agent_config`), before anything starts."""
+
+    def warm_up(self) -> None:
+        """Pay the one-off costs: import the AG2 line and what its first chat loads. Blocking; once a process."""
+
+    def run(self, work: Work) -> Answer:
+        """Run the prompt of `work.ctx` to its end on the calling thread."""
+
+    def routed(self, config: Any, scope: AttemptScope) -> Any:
+        """A copy of a model configuration whose calls go through the attempt's gate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptOrder:
+    """All that a backend needs to run one attempt."""
+
+    index: int
+    attempt: int
+    task: ParallelTask
+    upstream: Mapping[str, ParallelTaskResult]
+    deadline: float | None
+    """Monotonic time of the nearest of the task's, the attempt's and the run's limits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptOutcome:
+    """What a backend says when an attempt's code came to its end."""
+
+    answer: Answer | None = None
+    error: TaskError | None = None
+    ended: str = "returned"
+    """`returned`, `unwound` (the stop signal reached a checkpoint) or `cut` (a model call in flight or running
+    code was interrupted)."""
+
+
+class BackendListener(Protocol):
+    """Where a backend reports to; every method may be called from any thread."""
+
+    def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
+        """The attempt's code is at its end, whatever became of the task meanwhile."""
+
+    def attempt_alive(self, index: int, attempt: int) -> None:
+        """A sign of life."""
+
+    def attempt_waiting(self, index: int, attempt: int, waiting: bool) -> None:  # noqa: FBT001 - a message, not an API
+        """The attempt began or ceased to wait for a limit or a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What an attempt had at one moment, for the result."""
+
+    draft: Draft
+    usage: Usage
+    waited: float
+    directory: str | None = None
+
+
+class Backend(Protocol):
+    """Where attempts run. Called on the engine loop only; never blocks."""
+
+    def start(self, order: AttemptOrder) -> bool:
+        """Start an attempt; False if no worker could be had for it now."""
+
+    def stop(self, index: int, attempt: int, reason: str) -> None:
+        """Raise the stop signal at the attempt's next checkpoint and cut its model calls."""
+
+    def insist(self, index: int, attempt: int) -> None:
+        """The grace is used up: every checkpoint raises, and the signal is raised in running Python code once."""
+
+    def snapshot(self, index: int, attempt: int) -> Snapshot:
+        """What the attempt has now."""
+
+    def forget(self, index: int, attempt: int) -> None:
+        """The attempt's result is made; drop what was kept for it."""
+
+
+HumanInput = Callable[["HumanInputRequest"], str]
+"""The user's hook for questions to a person."""

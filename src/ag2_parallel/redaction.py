@@ -1,0 +1,126 @@
+"""Masking of keys in everything that is stored, printed or shown."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ag2_parallel.results import TaskError
+
+MASK: Final = "***"
+
+SECRET_NAMES: Final = re.compile(
+    r"(?:api|access|secret|private|auth)[_-]?(?:key|token|secret)|password|passwd|authorization|credential|(?:^|[_-])(?:token|secret)$",
+    re.IGNORECASE,
+)
+"""Names in a configuration whose values are secrets, whatever they look like."""
+
+_KEY_SHAPED: Final = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|glpat|pplx|r8|fw|csk|tvly|nvapi)[-_][A-Za-z0-9_\-]{6,}"  # providers' prefixes
+    r"|\bAIza[0-9A-Za-z_\-]{20,}"  # Google
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}"  # AWS
+    r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"  # JSON web token
+    r"|(?<=bearer )[^\s'\"]{8,}"
+    r"|(?<=[?&]key=)[^\s&'\"]{8,}"
+    r"|(?<=:\/\/)[^\s:/@'\"]+:[^\s:/@'\"]+(?=@)",  # user:password in an address
+    re.IGNORECASE,
+)
+
+_SHORTEST: Final = 6
+"""Shorter values ("x", "none", "EMPTY") are placeholders of local servers, and masking them would eat ordinary words."""
+
+
+class Redactor:
+    """Masks every secret it was told of and whatever is shaped like a key.
+
+    One for each run. Telling it a secret is safe from any thread.
+    """
+
+    def __init__(self, extra: Callable[[str], str] | None = None) -> None:
+        """`extra` is the user's own `redact` function, applied first."""
+        self._extra = extra
+        self._known: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+
+    def learn(self, config: Any) -> None:
+        """Remember every secret found under a telling name in a configuration, however nested."""
+        found = {form for secret in _secrets(config, depth=0) for form in _forms(secret)} - self._known
+        if found:
+            self._known |= found
+            longest_first = sorted(self._known, key=len, reverse=True)
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    def text(self, text: str) -> str:
+        """`text` with every secret masked."""
+        if self._extra is not None:
+            text = self._extra(text)
+        if self._pattern is not None:
+            text = self._pattern.sub(MASK, text)
+        return _KEY_SHAPED.sub(MASK, text)
+
+    def value(self, value: Any) -> Any:
+        """Plain data with every text in it masked; anything else is left as it is."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {key: self.value(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if type(value) is tuple:
+            return tuple(self.value(item) for item in value)
+        return value
+
+    def error(self, error: TaskError) -> TaskError:
+        """The error with its message and traceback masked."""
+        return replace(error, message=self.text(error.message), traceback=self.text(error.traceback))
+
+
+def masked_text(text: str) -> str:
+    """`text` with whatever is shaped like a key masked."""
+    return _KEY_SHAPED.sub(MASK, text)
+
+
+def masked_config(config: Any) -> Any:
+    """A configuration fit to be shown: secrets masked, the structure kept."""
+    if isinstance(config, Mapping):
+        return {
+            key: MASK if _is_secret_name(key) and item else masked_config(item) for key, item in config.items()
+        }
+    if isinstance(config, list | tuple):
+        return [masked_config(item) for item in config]
+    return masked_text(config) if isinstance(config, str) else config
+
+
+def _is_secret_name(name: object) -> bool:
+    return isinstance(name, str) and SECRET_NAMES.search(name) is not None
+
+
+def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
+    if depth > 8:
+        return []
+    if isinstance(value, str):
+        return [value] if named and len(value) >= _SHORTEST else []
+    if isinstance(value, Mapping):
+        return [
+            secret
+            for key, item in value.items()
+            for secret in _secrets(item, depth=depth + 1, named=named or _is_secret_name(key))
+        ]
+    if isinstance(value, list | tuple | set):
+        return [secret for item in value for secret in _secrets(item, depth=depth + 1, named=named)]
+    if hasattr(value, "get_secret_value"):  # pydantic's SecretStr
+        return _secrets(value.get_secret_value(), depth=depth + 1, named=True)
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and not isinstance(value, type):
+        return _secrets({name: getattr(value, name, None) for name in type(value).model_fields}, depth=depth + 1)
+    return []
+
+
+def _forms(secret: str) -> set[str]:
+    bare = secret.removeprefix("Bearer ").strip()
+    encoded = base64.b64encode(bare.encode("utf-8", "surrogatepass")).decode()
+    return {bare, encoded, encoded.rstrip("=")}
