@@ -1,1 +1,52 @@
-"""Run AG2 agents and agent teams in parallel."""
+"""Run AG2 agents and agent teams in parallel: isolated, on time, and every result kept."""
+
+from __future__ import annotations
+
+from ag2_parallel.errors import (
+    Ag2ParallelError,
+    ConfigurationError,
+    DependencyCycleError,
+    DuplicateTaskError,
+    MissingExtraError,
+    NotSerializableError,
+    RunFailedError,
+    RunInterrupted,
+    SharedAgentError,
+    TaskStopped,
+    UnknownDependencyError,
+    UnsupportedAgentError,
+)
+from ag2_parallel.policies import RetryPolicy
+from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
+from ag2_parallel.run_results import RunResults
+from ag2_parallel.runner import ParallelAgentRunner, run_agents_parallel
+from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext, Template
+from ag2_parallel.usage import Usage
+
+__all__ = [
+    "Ag2ParallelError",
+    "AttemptRecord",
+    "ConfigurationError",
+    "DependencyCycleError",
+    "DuplicateTaskError",
+    "HumanInputRequest",
+    "MissingExtraError",
+    "NotSerializableError",
+    "ParallelAgentRunner",
+    "ParallelTask",
+    "ParallelTaskResult",
+    "RetryPolicy",
+    "RunFailedError",
+    "RunInterrupted",
+    "RunResults",
+    "SharedAgentError",
+    "TaskContext",
+    "TaskError",
+    "TaskStatus",
+    "TaskStopped",
+    "Template",
+    "UnknownDependencyError",
+    "UnsupportedAgentError",
+    "Usage",
+    "run_agents_parallel",
+]

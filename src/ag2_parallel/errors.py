@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ag2_parallel.results import RunResults
+    from ag2_parallel.run_results import RunResults
 
 
 class Ag2ParallelError(Exception):
@@ -90,7 +90,7 @@ class RunFailedError(Ag2ParallelError):
         return type(self), (str(self), self.results)
 
 
-class RunInterrupted(KeyboardInterrupt):  # noqa: N818 - it is an interrupt first, and must pass `except Exception`
+class RunInterrupted(KeyboardInterrupt):
     """Raised by `run` after Ctrl-C; what was finished is in `results`.
 
     Attributes:
@@ -103,7 +103,7 @@ class RunInterrupted(KeyboardInterrupt):  # noqa: N818 - it is an interrupt firs
         self.results = results
 
 
-class TaskStopped(BaseException):  # noqa: N818 - a signal, not an error
+class TaskStopped(BaseException):
     """The stop signal inside a task: raised at its checkpoints once it has to end.
 
     It is a `BaseException` because AG2 and the provider SDKs turn every `Exception` into text

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ag2_parallel.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from ag2_parallel.results import TaskError
 
 HandleErrors: TypeAlias = Literal["collect", "fail_fast", "ignore"]
@@ -52,9 +53,11 @@ class RetryPolicy:
         problems = []
         if not _is_int(self.max_attempts) or not 1 <= self.max_attempts <= 1000:
             problems.append(f"RetryPolicy max_attempts: {self.max_attempts!r} is not a whole number from 1 to 1000")
-        for name in ("initial", "maximum"):
-            if not is_number(value := getattr(self, name)) or not 0 <= value <= MAX_SECONDS:
-                problems.append(f"RetryPolicy {name}: {value!r} is not a number of seconds from 0 to {MAX_SECONDS:.0f}")
+        problems += [
+            f"RetryPolicy {name}: {value!r} is not a number of seconds from 0 to {MAX_SECONDS:.0f}"
+            for name in ("initial", "maximum")
+            if not is_number(value := getattr(self, name)) or not 0 <= value <= MAX_SECONDS
+        ]
         if not is_number(self.factor) or not 1 <= self.factor <= 100:
             problems.append(f"RetryPolicy factor: {self.factor!r} is not a number from 1 to 100")
         if isinstance(self.on, str):

@@ -8,12 +8,13 @@ which asks its `AttemptScope` for checkpoints and its `AttemptGate` for model ca
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
     import httpx
 
     from ag2_parallel.events import Event
@@ -131,6 +132,9 @@ class AttemptScope(Protocol):
     def claim(self, made: object) -> None:
         """Take an object that a factory returned for this attempt; `SharedAgentError` if another task has it."""
 
+    def hold(self, thing: object, what: str) -> None:
+        """Note an object (`what` in words) that running tasks should not share; the second holder is warned of once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
@@ -172,6 +176,21 @@ class Framework(Protocol):
         """A copy of a model configuration whose calls go through the attempt's gate."""
 
 
+class FrameworkChoice(Protocol):
+    """The frameworks that an attempt may need."""
+
+    @property
+    def functions(self) -> Framework:
+        """What runs functions and objects with `run_task`."""
+
+    @property
+    def classic(self) -> Framework:
+        """What runs AG2 Classic."""
+
+    def recognising(self, agent: object) -> Framework | None:
+        """The framework of an agent, or None if no loaded one knows it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOrder:
     """All that a backend needs to run one attempt."""
@@ -204,7 +223,7 @@ class BackendListener(Protocol):
     def attempt_alive(self, index: int, attempt: int) -> None:
         """A sign of life."""
 
-    def attempt_waiting(self, index: int, attempt: int, waiting: bool) -> None:  # noqa: FBT001 - a message, not an API
+    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
         """The attempt began or ceased to wait for a limit or a person."""
 
 

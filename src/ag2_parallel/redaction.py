@@ -87,9 +87,7 @@ def masked_text(text: str) -> str:
 def masked_config(config: Any) -> Any:
     """A configuration fit to be shown: secrets masked, the structure kept."""
     if isinstance(config, Mapping):
-        return {
-            key: MASK if _is_secret_name(key) and item else masked_config(item) for key, item in config.items()
-        }
+        return {key: MASK if _is_secret_name(key) and item else masked_config(item) for key, item in config.items()}
     if isinstance(config, list | tuple):
         return [masked_config(item) for item in config]
     return masked_text(config) if isinstance(config, str) else config
@@ -100,10 +98,8 @@ def _is_secret_name(name: object) -> bool:
 
 
 def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
-    if depth > 8:
-        return []
-    if isinstance(value, str):
-        return [value] if named and len(value) >= _SHORTEST else []
+    if isinstance(value, str) or depth > 8:
+        return [value] if named and isinstance(value, str) and len(value) >= _SHORTEST else []
     if isinstance(value, Mapping):
         return [
             secret
@@ -114,9 +110,9 @@ def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
         return [secret for item in value for secret in _secrets(item, depth=depth + 1, named=named)]
     if hasattr(value, "get_secret_value"):  # pydantic's SecretStr
         return _secrets(value.get_secret_value(), depth=depth + 1, named=True)
-    dump = getattr(value, "model_dump", None)
-    if dump is not None and not isinstance(value, type):
-        return _secrets({name: getattr(value, name, None) for name in type(value).model_fields}, depth=depth + 1)
+    if hasattr(value, "model_fields") and not isinstance(value, type):  # a pydantic model, AG2's LLMConfig
+        named_fields = {name: getattr(value, name, None) for name in type(value).model_fields}
+        return _secrets(named_fields, depth=depth + 1, named=named)
     return []
 
 

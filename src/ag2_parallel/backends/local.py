@@ -1,0 +1,93 @@
+"""Attempts on threads of this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Snapshot
+
+_ANSWER_TIME = 0.03
+"""Seconds that an attempt has to end by itself after it was insisted, before its running code is interrupted."""
+
+
+class RunningAttempt(Protocol):
+    """What this backend needs of an attempt."""
+
+    gate: AttemptGate
+
+    @property
+    def signal(self) -> Signal:
+        """How it is told to stop."""
+
+    def run(self) -> None:
+        """Run to the end on the calling thread and report."""
+
+    def snapshot(self) -> Snapshot:
+        """What it has now."""
+
+
+class Signal(Protocol):
+    """How an attempt is told to stop."""
+
+    def set(self, reason: str) -> None:
+        """Raise at the next checkpoint."""
+
+    def insist(self) -> None:
+        """Raise at every checkpoint."""
+
+    def interrupt(self) -> None:
+        """Raise inside running code, once."""
+
+
+class LocalBackend:
+    """One attempt, one thread."""
+
+    def __init__(
+        self,
+        *,
+        spawn: Callable[[Callable[[], None]], None],
+        make_attempt: Callable[[AttemptOrder, BackendListener], RunningAttempt],
+        listener: BackendListener,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Attempts are made by `make_attempt` and run on threads that `spawn` finds."""
+        self._spawn = spawn
+        self._make_attempt = make_attempt
+        self._listener = listener
+        self._loop = loop
+        self._attempts: dict[tuple[int, int], RunningAttempt] = {}
+
+    def start(self, order: AttemptOrder) -> bool:
+        """See `ports.Backend`."""
+        attempt = self._make_attempt(order, self._listener)
+        try:
+            self._spawn(attempt.run)
+        except RuntimeError:  # can't start new thread
+            return False
+        self._attempts[order.index, order.attempt] = attempt
+        return True
+
+    def stop(self, index: int, attempt: int, reason: str) -> None:
+        """See `ports.Backend`."""
+        running = self._attempts[index, attempt]
+        running.signal.set(reason)
+        running.gate.cut(reason)
+
+    def insist(self, index: int, attempt: int) -> None:
+        """See `ports.Backend`."""
+        running = self._attempts.get((index, attempt))
+        if running is not None:
+            running.signal.insist()
+            self._loop.call_later(_ANSWER_TIME, running.signal.interrupt)
+
+    def snapshot(self, index: int, attempt: int) -> Snapshot:
+        """See `ports.Backend`."""
+        return self._attempts[index, attempt].snapshot()
+
+    def forget(self, index: int, attempt: int) -> None:
+        """See `ports.Backend`."""
+        self._attempts.pop((index, attempt), None)

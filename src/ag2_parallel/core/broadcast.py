@@ -1,0 +1,99 @@
+"""Events to observers: one at a time, in order, on a thread of their own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.events import Event, RunWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ag2_parallel.ports import Observer
+
+_log = logging.getLogger("ag2_parallel.observers")
+
+_MOST_QUEUED = 10_000
+"""Past so many queued events the oldest droppable ones are dropped and counted."""
+
+
+class Broadcast:
+    """The event stream of one run."""
+
+    def __init__(self, observers: Sequence[Observer], run_id: str) -> None:
+        """The thread starts with the first thing there is to tell."""
+        self._observers = list(observers)
+        self._run_id = run_id
+        self._queue: deque[Event | Callable[[], None]] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self.dropped = 0
+        self._thread: threading.Thread | None = None
+
+    def observed(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._observers)
+
+    def emit(self, event: type[Event], /, **fields: Any) -> None:
+        """Make an event and queue it; nothing at all where nobody listens. Safe from any thread."""
+        if not self._observers:
+            return
+        self._put(event(run_id=self._run_id, **fields))
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Call `function` on the observers' thread, in order with the events."""
+        self._put(function)
+
+    def _put(self, item: Event | Callable[[], None]) -> None:
+        with self._changed:
+            if len(self._queue) >= _MOST_QUEUED:
+                self._drop_one()
+            self._queue.append(item)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._tell_all, name="ag2-parallel-observers", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def _drop_one(self) -> None:
+        for position, queued in enumerate(self._queue):
+            if isinstance(queued, Event) and queued.droppable:
+                del self._queue[position]
+                self.dropped += 1
+                return
+
+    def close(self, timeout: float) -> None:
+        """Let the observers see what is queued, for `timeout` seconds at most."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+        if self.dropped:
+            _log.warning(
+                "run %s: %d progress events were dropped because observers were slow", self._run_id, self.dropped
+            )
+
+    def _tell_all(self) -> None:
+        while True:
+            with self._changed:
+                while not self._queue and not self._closed:
+                    self._changed.wait()
+                if not self._queue:
+                    return
+                item = self._queue.popleft()
+            if isinstance(item, Event):
+                for observer in list(self._observers):
+                    self._tell(observer, item)
+            else:
+                item()
+
+    def _tell(self, observer: Observer, event: Event) -> None:
+        try:
+            observer(event)
+        except BaseException:
+            self._observers.remove(observer)
+            _log.exception("observer %r failed and is not told anything more", observer)
+            self.emit(RunWarning, message=f"observer {observer!r} failed and was dropped")

@@ -1,0 +1,171 @@
+"""What a failure, a limit and a stop lead to: another attempt, or an outcome and all that follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ag2_parallel.core.commands import Retry, Settle, Stopping
+from ag2_parallel.core.retrying import decide
+from ag2_parallel.core.scheduled import Verdict
+from ag2_parallel.core.timers import Alarm
+from ag2_parallel.core.transitions import TaskEvent, TaskState
+from ag2_parallel.results import TaskError, TaskStatus
+
+if TYPE_CHECKING:
+    import random
+
+    from ag2_parallel.core.attempts import Attempts
+    from ag2_parallel.core.backlog import Backlog
+    from ag2_parallel.core.commands import Command
+    from ag2_parallel.core.scheduled import AttemptRecord, SchedulePolicy, TaskRecord
+    from ag2_parallel.core.timers import Timers
+
+OUT_OF_TIME: Final = Verdict(TaskStatus.TIMED_OUT, "deadline")
+"""The outcome of a task that ran into its own limit."""
+
+_TASK_REASONS: Final = {"fail_fast": "fail_fast", "run_timeout": "run_deadline"}
+"""What the stop of a run is called in its tasks; any other is `cancelled`."""
+
+_ENDED_BADLY: Final = (TaskStatus.FAILED, TaskStatus.TIMED_OUT)
+
+
+class Decisions:
+    """Settles tasks and begins stops.
+
+    Attributes:
+        stop_reason: What ends the run early, or None.
+        task_reason: The same as the tasks are told; set once the run stops, and nothing starts any more.
+    """
+
+    __slots__ = (
+        "_attempts", "_backlog", "_fail_fast", "_rng", "_stops_running", "_timers", "stop_reason", "task_reason"
+    )  # fmt: skip
+
+    def __init__(
+        self, policy: SchedulePolicy, rng: random.Random, *, timers: Timers, attempts: Attempts, backlog: Backlog
+    ) -> None:
+        self.stop_reason: str | None = None
+        self.task_reason: str | None = None
+        self._stops_running = False
+        self._fail_fast = policy.handle_errors == "fail_fast"
+        self._rng = rng
+        self._timers = timers
+        self._attempts = attempts
+        self._backlog = backlog
+
+    # ---- outcomes
+
+    def settle(self, record: TaskRecord, verdict: Verdict, now: float, out: list[Command]) -> None:
+        """Decide a task's outcome, with all that follows for its dependants and for the run."""
+        waiting = self.settle_alone(record, verdict, out)
+        if verdict.status is TaskStatus.SUCCEEDED:
+            self._backlog.release(waiting)
+            return
+        cascade = [(record.task.index, waiting)] if waiting else []
+        while cascade:
+            because, waiting = cascade.pop()
+            skipped = Verdict(TaskStatus.SKIPPED, "dependency", because=because)
+            for dependant in waiting:
+                if dependant.state is not TaskState.SETTLED:
+                    behind = self.settle_alone(dependant, skipped, out)
+                    if behind:
+                        cascade.append((dependant.task.index, behind))
+        if self._fail_fast and verdict.status in _ENDED_BADLY and self.task_reason is None:
+            self.begin_stop("fail_fast", stop_running=True, now=now, out=out)
+
+    def settle_alone(self, record: TaskRecord, verdict: Verdict, out: list[Command]) -> list[TaskRecord]:
+        """Decide a task's outcome and return those that wait for it."""
+        self._timers.cancel(record.limit_alarm)
+        self._timers.cancel(record.backoff_alarm)
+        status, stop_reason, error, because = verdict
+        out.append(Settle(record.task.index, record.attempts, status, stop_reason, error, record.ended, because))
+        return self._backlog.settle(record, status)
+
+    def failed(self, record: TaskRecord, verdict: Verdict, error: TaskError, now: float, out: list[Command]) -> None:
+        """An attempt failed or hit a limit of its own: another one follows, or `verdict` is the task's."""
+        if self.task_reason is not None:
+            self.settle(record, verdict, now, out)
+            return
+        delay, noted = decide(record.task.retry, record.attempts, error, self._rng)
+        if noted is not error:
+            verdict = verdict._replace(error=noted)
+        if delay is None or (record.limit is not None and now + delay >= record.limit):
+            self.settle(record, verdict, now, out)
+            return
+        out.append(Retry(record.task.index, record.attempts, delay, error))
+        record.last = verdict
+        record.not_before = now + delay
+        if record.ended == "stopping":
+            record.move(TaskEvent.STOPPED)
+        else:
+            record.move(TaskEvent.FAILED)
+            self._back_off(record, now)
+
+    def unwound(self, record: TaskRecord, now: float) -> None:
+        """The code of a stopped attempt ended or was given up: the next one may follow, if one does."""
+        if record.state is TaskState.UNWINDING:
+            record.move(TaskEvent.UNWOUND)
+            self._back_off(record, now)
+
+    def undone(self, record: TaskRecord) -> Verdict:
+        """The outcome of a task that does not run when the run stops: that of its last attempt, if it had one."""
+        if record.attempts and record.last is not None:
+            return record.last
+        return Verdict(TaskStatus.SKIPPED, self.task_reason)
+
+    # ---- the stop of the run
+
+    def begin_stop(self, reason: str, *, stop_running: bool, now: float, out: list[Command]) -> None:
+        """Stop the run, or go from letting running attempts finish to stopping them; else nothing."""
+        if self.task_reason is not None and (self._stops_running or not stop_running):
+            return
+        word = _TASK_REASONS.get(reason, "cancelled")
+        self.stop_reason = self.stop_reason or reason
+        self.task_reason = self.task_reason or word
+        self._stops_running = stop_running
+        out.append(Stopping(reason, stop_running))
+        for record in list(self._backlog.records.values()):
+            if record.state is not TaskState.RUNNING:
+                self.settle_alone(record, self.undone(record), out)
+            elif stop_running and record.current is not None:
+                self._attempts.stop(record.current, word, now, out)
+                self.settle_alone(record, Verdict(TaskStatus.CANCELLED, word), out)
+
+    # ---- limits
+
+    def due(self, record: TaskRecord, _now: float, _out: list[Command]) -> None:
+        """A backoff is over."""
+        self._backlog.queue(record, TaskEvent.DUE)
+
+    def task_limit(self, record: TaskRecord, now: float, out: list[Command]) -> None:
+        """A task's limit is up."""
+        if record.state is TaskState.RUNNING and record.current is not None:
+            self._attempts.stop(record.current, "deadline", now, out)
+        self.settle(record, OUT_OF_TIME, now, out)
+
+    def attempt_limit(self, attempt: AttemptRecord, now: float, out: list[Command]) -> None:
+        """An attempt's limit is up."""
+        limit = attempt.record.task.attempt_timeout
+        self._cut_short(attempt, "attempt_deadline", f"took longer than its limit of {limit:g} s", now, out)
+
+    def idle_limit(self, attempt: AttemptRecord, now: float, out: list[Command]) -> None:
+        """An attempt's idle alarm rang."""
+        if self._attempts.is_idle(attempt, now):
+            limit = attempt.record.task.idle_timeout
+            self._cut_short(attempt, "idle", f"gave no sign of life for {limit:g} s", now, out)
+
+    def give_up(self, attempt: AttemptRecord, now: float, out: list[Command]) -> None:
+        """An attempt did not end on insisting."""
+        self._attempts.abandon(attempt, out)
+        self.unwound(attempt.record, now)
+
+    def _cut_short(self, attempt: AttemptRecord, reason: str, what: str, now: float, out: list[Command]) -> None:
+        self._attempts.stop(attempt, reason, now, out)
+        error = TaskError(type="TimeoutError", message=f"attempt {attempt.number} {what}", kind="timeout")
+        self.failed(attempt.record, Verdict(TaskStatus.TIMED_OUT, reason), error, now, out)
+
+    def _back_off(self, record: TaskRecord, now: float) -> None:
+        if record.not_before <= now:
+            self._backlog.queue(record, TaskEvent.DUE)
+        else:
+            record.backoff_alarm = self._timers.arm(record.not_before, Alarm.BACKOFF, record)

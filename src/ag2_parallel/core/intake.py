@@ -1,0 +1,150 @@
+"""From tasks as given to what the schedule takes: all at once from a list, one by one from a source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel import validation
+from ag2_parallel.core import ordering
+from ag2_parallel.core.run import Limits, NewTask
+from ag2_parallel.core.schedule import ScheduledTask
+from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.policies import as_retry_policy
+from ag2_parallel.results import TaskError
+from ag2_parallel.tasks import ParallelTask
+
+if TYPE_CHECKING:
+    from ag2_parallel.options import Options
+    from ag2_parallel.validation import AgentProblems, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Turns tasks into scheduled ones, with the runner's options where a task says nothing."""
+
+    options: Options
+    agents: AgentProblems
+
+    def whole(self, given: Sequence[Any]) -> list[NewTask]:
+        """Check a list of tasks.
+
+        Raises:
+            ConfigurationError: With every problem of every task.
+        """
+        problems: list[Problem] = []
+        tasks: list[ParallelTask] = []
+        seen: dict[str, int] = {}
+        for position, item in enumerate(given):
+            task, found = self._checked(item, position, seen)
+            problems += found
+            if task is not None:
+                tasks.append(task)
+        validation.raise_for(problems)
+        depends_on = ordering.resolve([task.name for task in tasks], [task.depends_on for task in tasks])
+        return [self._new(task, index, depends_on[index]) for index, task in enumerate(tasks)]
+
+    def _checked(self, item: Any, position: int, seen: dict[str, int]) -> tuple[ParallelTask | None, list[Problem]]:
+        task, problems = validation.as_task(item, position)
+        if task is None:
+            return None, problems
+        has_llm_config = self.options.llm_config is not None
+        problems = validation.task_problems(task, position, has_llm_config=has_llm_config, agents=self.agents)
+        if isinstance(task.name, str):
+            duplicate = validation.duplicate_problem(task.name, position, seen)
+            problems += [duplicate] if duplicate else []
+        return task, problems
+
+    def _new(
+        self, task: ParallelTask, index: int, depends_on: tuple[int, ...], problem: TaskError | None = None
+    ) -> NewTask:
+        options = self.options
+        limits = Limits(
+            timeout=options.timeout if task.timeout is None else task.timeout,
+            attempt_timeout=options.attempt_timeout if task.attempt_timeout is None else task.attempt_timeout,
+            idle_timeout=options.idle_timeout if task.idle_timeout is None else task.idle_timeout,
+        )
+        scheduled = ScheduledTask(
+            index=index,
+            depends_on=depends_on,
+            priority=task.priority,
+            timeout=limits.timeout,
+            attempt_timeout=limits.attempt_timeout,
+            idle_timeout=limits.idle_timeout,
+            retry=options.retry_policy if task.retry is None else as_retry_policy(task.retry),
+            problem=problem,
+        )
+        return NewTask(task, scheduled, limits)
+
+
+@dataclass(slots=True)
+class LazyIntake:
+    """Checks the tasks of a source one by one; a bad one becomes a task that fails at once."""
+
+    intake: Intake
+    _seen: dict[str, int] = field(default_factory=dict)
+    _count: int = 0
+
+    def next(self, item: Any) -> NewTask:
+        """The next task of the source."""
+        position = self._count
+        self._count += 1
+        task, problems = self.intake._checked(item, position, self._seen)  # noqa: SLF001 - two halves of one thing
+        depends_on: tuple[int, ...] = ()
+        if task is not None and not problems:
+            depends_on, problems = self._depends_on(task, position)
+        if task is not None and not problems:
+            return self.intake._new(task, position, depends_on)  # noqa: SLF001
+        error = TaskError(
+            type="ConfigurationError",
+            message="\n".join(problem.text for problem in problems),
+            kind="configuration",
+            retryable=False,
+        )
+        return self.intake._new(self._stand_in(item, task, position), position, (), error)  # noqa: SLF001
+
+    def _depends_on(self, task: ParallelTask, position: int) -> tuple[tuple[int, ...], list[Problem]]:
+        found, problems = [], []
+        for name in task.depends_on:
+            index = self._seen.get(validation.name_key(name), position)
+            if index == position:
+                text = f'task "{task.name}": depends_on: no task "{name}" was read before it'
+                problems.append(validation.Problem(text))
+            else:
+                found.append(index)
+        return tuple(found), problems
+
+    def _stand_in(self, item: Any, task: ParallelTask | None, position: int) -> ParallelTask:
+        """A task with a usable name for what cannot be run."""
+        name = task.name if task is not None else item.get("name") if isinstance(item, Mapping) else None
+        own = isinstance(name, str) and self._seen.setdefault(validation.name_key(name), position) == position
+        if own and str(name).strip() and str(name).isprintable():
+            return ParallelTask(str(name)[:200], metadata=task.metadata if task else None)
+        return ParallelTask(f"task number {position + 1}", metadata=task.metadata if task else None)
+
+
+def dependants(tasks: Iterable[NewTask]) -> Mapping[int, int]:
+    """How many tasks depend on each index."""
+    return Counter(index for new in tasks for index in new.scheduled.depends_on)
+
+
+def refuse_odd_input(tasks: Any) -> None:
+    """Refuse what is no list or source of tasks, with the reason a reader needs.
+
+    Raises:
+        ConfigurationError: Always the whole input's fault.
+    """
+    if isinstance(tasks, str | bytes):
+        raise ConfigurationError("tasks: a text is no list of tasks; pass a list of ParallelTask or dicts")
+    if isinstance(tasks, Mapping | ParallelTask):
+        raise ConfigurationError("tasks: one task must be put in a list: run([task])")
+    if not isinstance(tasks, Iterable | AsyncIterable):
+        raise ConfigurationError(
+            f"tasks: a {type(tasks).__name__} is no list of tasks; pass a list of ParallelTask or dicts"
+        )
+
+
+Prepare = Callable[[ParallelTask], None]
+"""Pays a task's one-off costs before it is scheduled; blocking."""

@@ -1,0 +1,46 @@
+"""Numbers of a whole run, added up as results come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ag2_parallel.results import ParallelTaskResult
+
+
+@dataclass(slots=True)
+class RunMetrics:
+    """What `RunResults.metrics` is made from."""
+
+    tasks: int = 0
+    succeeded: int = 0
+    task_seconds: float = 0.0
+    longest: float = 0.0
+    waited: float = 0.0
+    model_calls: int = 0
+
+    def count(self, result: ParallelTaskResult) -> None:
+        """Add a result."""
+        self.tasks += 1
+        self.succeeded += result.ok
+        self.task_seconds += result.duration
+        self.longest = max(self.longest, result.duration)
+        self.waited += result.waited
+        self.model_calls += result.usage.calls + result.usage.unreported_calls
+
+    def to_dict(self, *, wall: float, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
+        """The metrics by name; times in seconds."""
+        mean = self.task_seconds / wall if wall > 0 else 0.0
+        return {
+            "wall": wall,
+            "task_seconds": self.task_seconds,
+            "longest": self.longest,
+            "speedup": mean,
+            "success_rate": self.succeeded / self.tasks if self.tasks else None,
+            "concurrency": {"mean": mean, "peak": peak},
+            "waited": self.waited,
+            "abandoned": abandoned,
+            "model_calls": self.model_calls,
+            "engine_lag_max": lag_max,
+        }

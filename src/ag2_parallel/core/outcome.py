@@ -1,0 +1,119 @@
+"""From attempts to a result: what each attempt left is added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
+from ag2_parallel.usage import Usage
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ag2_parallel.core.commands import Settle
+    from ag2_parallel.ports import Answer, Snapshot
+    from ag2_parallel.tasks import ParallelTask
+
+
+@dataclass(slots=True)
+class AttemptLog:
+    """The attempts of one task so far."""
+
+    started_at: datetime | None = None
+    first_start: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    waited: float = 0.0
+    last: Snapshot | None = None
+    records: list[AttemptRecord] = field(default_factory=list)
+    _starts: dict[int, float] = field(default_factory=dict)
+    _ended: dict[int, str] = field(default_factory=dict)
+
+    def started(self, number: int, now: float, stamp: datetime | None) -> None:
+        """An attempt started."""
+        self._starts[number] = now
+        if self.first_start is None:
+            self.first_start, self.started_at = now, stamp
+
+    def decided(self, number: int, status: TaskStatus, error: TaskError | None, snapshot: Snapshot, now: float) -> None:
+        """It is decided how an attempt ended, though its code may still unwind."""
+        self.usage += snapshot.usage
+        self.waited += snapshot.waited
+        self.last = snapshot
+        ended = self._ended.get(number, "stopping")
+        duration = now - self._starts[number]
+        self.records.append(AttemptRecord(number=number, status=status, duration=duration, error=error, ended=ended))
+
+    def is_decided(self, number: int) -> bool:
+        """Whether `decided` was called for this attempt."""
+        return len(self.records) >= number
+
+    def ended(self, number: int, how: str) -> None:
+        """An attempt's code came to its end."""
+        self._ended[number] = how
+        self.records = [replace(r, ended=how) if r.number == number else r for r in self.records]
+
+    def how_ended(self, number: int) -> str | None:
+        """How an attempt's code came to its end, if it did."""
+        return self._ended.get(number)
+
+    def unwinding(self) -> bool:
+        """Whether an attempt's code has not come to its end."""
+        return len(self._ended) < len(self._starts)
+
+    @property
+    def last_error(self) -> TaskError | None:
+        """What the last decided attempt failed with."""
+        return self.records[-1].error if self.records else None
+
+
+def finished_result(
+    task: ParallelTask,
+    settle: Settle,
+    error: TaskError | None,
+    log: AttemptLog,
+    answer: Answer | None,
+    *,
+    read_at: float,
+    now: float,
+    stamp: datetime,
+) -> ParallelTaskResult:
+    """The result of a settled task; times are monotonic, `stamp` is the wall time."""
+    start = log.first_start
+    duration = 0.0 if start is None else now - start
+    return ParallelTaskResult(
+        name=task.name,
+        index=settle.index,
+        status=settle.status,
+        output=answer.output if answer else None,
+        stop_reason=settle.stop_reason or (answer.stop_reason if answer else "error"),
+        ended=settle.ended,
+        usage=log.usage,
+        error=error,
+        attempts=settle.attempts,
+        attempt_log=tuple(log.records),
+        queued=(now if start is None else start) - read_at,
+        duration=duration,
+        waited=min(log.waited, duration),
+        started_at=log.started_at,
+        finished_at=stamp,
+        metadata=task.metadata,
+        group=task.group,
+        replayed_calls=log.usage.replayed_calls,
+        **_left_behind(log.last, answer),
+    )
+
+
+def _left_behind(snapshot: Snapshot | None, answer: Answer | None) -> dict[str, Any]:
+    if snapshot is None:
+        return {}
+    draft = snapshot.draft
+    return {
+        "summary": answer.summary if answer else draft.summary,
+        "chat_history": tuple(draft.chat_history),
+        "context": dict(draft.context),
+        "last_speaker": draft.last_speaker,
+        "console": "".join(draft.console),
+        "directory": Path(snapshot.directory) if snapshot.directory else None,
+    }

@@ -1,0 +1,345 @@
+"""One run on the engine loop: tells the schedule what happened and does what it answers.
+
+    feeder ── add, close ──►┌──────────┐── Start, Stop, Insist ──► backend (worker threads)
+    worker ── ended, alive ►│ Run      │── Settle ──► result ──► outlet (whoever reads)
+    timer  ── tick ────────►│ Schedule │── events ──► broadcast
+    caller ── stop ────────►└──────────┘
+
+Everything here happens on the loop, one thing after another, so nothing is locked. What comes from
+other threads comes through `Engine.post`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel import events
+from ag2_parallel.core import commands
+from ag2_parallel.core.outcome import AttemptLog, finished_result
+from ag2_parallel.core.wording import decided_error
+from ag2_parallel.ports import AttemptOrder, AttemptOutcome
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from ag2_parallel.core.broadcast import Broadcast
+    from ag2_parallel.core.engine import Engine
+    from ag2_parallel.core.outlet import Outlet
+    from ag2_parallel.core.schedule import Schedule, ScheduledTask
+    from ag2_parallel.core.upstream import Upstream
+    from ag2_parallel.ports import Backend, Clock
+    from ag2_parallel.tasks import ParallelTask
+
+
+_log = logging.getLogger("ag2_parallel")
+
+_CHUNK = 1000
+"""Tasks added in one turn of the loop, which takes some milliseconds; other runs and timers get their turn in between."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What the run knows of a task that is not settled yet, or whose last attempt still unwinds."""
+
+    task: ParallelTask
+    depends_on: tuple[int, ...]
+    limits: Limits
+    read_at: float
+    log: AttemptLog = field(default_factory=AttemptLog)
+    outcome: AttemptOutcome | None = None
+    settled: ParallelTaskResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The time limits in force for a task, for the words of an error."""
+
+    timeout: float | None
+    attempt_timeout: float | None
+    idle_timeout: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task as the feeder hands it over."""
+
+    task: ParallelTask
+    scheduled: ScheduledTask
+    limits: Limits
+
+
+class Run:
+    """Drives one schedule."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        schedule: Schedule,
+        clock: Clock,
+        outlet: Outlet,
+        broadcast: Broadcast,
+        upstream: Upstream,
+        on_settled: Callable[[ParallelTaskResult], None],
+        on_finished: Callable[[], None],
+    ) -> None:
+        """Drive `schedule`; `backend` is set before anything is added."""
+        self.backend: Backend
+        self.metrics: dict[str, Any] = {"abandoned": 0, "peak": 0}
+        self.stop_reason: str | None = None
+        self.internal_error: Exception | None = None
+        self._engine = engine
+        self._schedule = schedule
+        self._clock = clock
+        self._outlet = outlet
+        self._broadcast = broadcast
+        self._upstream = upstream
+        self._on_settled = on_settled
+        self._on_finished = on_finished
+        self._entries: dict[int, _Entry] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._amended: dict[int, str] = {}
+        self.counts = dict.fromkeys(map(str, TaskStatus), 0)
+
+    # ---- from other threads
+
+    def add(self, batch: Sequence[NewTask]) -> None:
+        """Take tasks from the feeder; nothing of a batch starts before all of it is in, so that priorities hold."""
+        self._engine.post(lambda: self._do(self._schedule.pause(self._clock.monotonic())))
+        for start in range(0, len(batch), _CHUNK):
+            chunk = batch[start : start + _CHUNK]
+            self._engine.post(partial(self._add, chunk))
+        self._engine.post(lambda: self._do(self._schedule.resume(self._clock.monotonic())))
+
+    def close(self, stop_reason: str | None = None) -> None:
+        """No more tasks will come."""
+        self._engine.post(lambda: self._do(self._schedule.close(self._clock.monotonic(), stop_reason)))
+
+    def stop(self, reason: str, *, stop_running: bool) -> None:
+        """Start nothing more and, if wanted, stop what runs."""
+        self._engine.post(
+            lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
+        )
+
+    def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
+        """See `ports.BackendListener`."""
+        self._engine.post(lambda: self._attempt_ended(index, attempt, outcome))
+
+    def attempt_alive(self, index: int, attempt: int) -> None:
+        """See `ports.BackendListener`."""
+        self._engine.post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
+
+    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
+        """See `ports.BackendListener`."""
+        self._engine.post(lambda: self._waiting(index, attempt, waiting=waiting))
+
+    # ---- on the loop
+
+    def _add(self, batch: Sequence[NewTask]) -> None:
+        now = self._clock.monotonic()
+        for new in batch:
+            self._entries[new.scheduled.index] = _Entry(new.task, new.scheduled.depends_on, new.limits, now)
+        self._do(self._schedule.add([new.scheduled for new in batch], now))
+
+    def _attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
+        entry = self._entries.get(index)
+        if entry is not None:
+            entry.outcome = outcome
+        ok = outcome.error is None
+        now = self._clock.monotonic()
+        self._do(self._schedule.ended(index, attempt, ok=ok, error=outcome.error, how=outcome.ended, now=now))
+
+    def _waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
+        self._schedule.waiting(index, attempt, waiting, self._clock.monotonic())
+        self._arm()
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._do(self._schedule.tick(self._clock.monotonic()))
+
+    def _do(self, todo: Iterable[commands.Command]) -> None:
+        queue = deque(todo)
+        try:
+            while queue:
+                command = queue.popleft()
+                queue.extend(_HANDLERS[type(command)](self, command) or ())
+        except Exception as error:
+            self._break_off(error)
+        self._arm()
+
+    def _break_off(self, error: Exception) -> None:
+        """Settle what is left after an internal error and end the run."""
+        if self.internal_error is not None:
+            return
+        self.internal_error = error
+        _log.exception("internal error of ag2-parallel; the run ends here, please report this")
+        text = f"internal error of ag2-parallel, please report it: {type(error).__name__}: {error}"
+        failure = TaskError(type="InternalError", message=text, kind="agent", retryable=False)
+        for index, entry in list(self._entries.items()):
+            if entry.settled is None:
+                result = ParallelTaskResult(name=entry.task.name, index=index, status=TaskStatus.FAILED, error=failure)
+                self._outlet.put(result)
+        self._on_finished()
+
+    def _arm(self) -> None:
+        """Set the timer for the schedule's next moment, if that is nearer than the one set."""
+        when = self._schedule.next_wake()
+        if when is None:
+            return
+        due = self._engine.loop.time() + max(0.0, when - self._clock.monotonic())
+        if self._timer is not None:
+            if self._timer.when() <= due + 0.0005:
+                return
+            self._timer.cancel()
+        self._timer = self._engine.loop.call_at(due, self._tick)
+
+    def _start(self, command: commands.Start) -> Iterable[commands.Command]:
+        entry = self._entries[command.index]
+        order = AttemptOrder(
+            index=command.index,
+            attempt=command.attempt,
+            task=entry.task,
+            upstream=self._upstream.of(entry.depends_on),
+            deadline=command.deadline,
+        )
+        now = self._clock.monotonic()
+        if not self.backend.start(order):
+            message = "no thread could be started; fewer tasks run at once"
+            self._broadcast.emit(events.RunWarning, message=message)
+            return self._schedule.refused(command.index, command.attempt, now)
+        entry.outcome = None
+        entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
+        self._tell(events.AttemptStarted, entry.task, command)
+        return ()
+
+    def _stop(self, command: commands.Stop) -> None:
+        self.backend.stop(command.index, command.attempt, command.reason)
+        self._tell(events.AttemptStopping, self._entries[command.index].task, command, reason=command.reason)
+
+    def _insist(self, command: commands.Insist) -> None:
+        self.backend.insist(command.index, command.attempt)
+
+    def _ended(self, command: commands.Ended) -> None:
+        entry = self._entries[command.index]
+        entry.log.ended(command.attempt, command.how)
+        self._tell(events.AttemptEnded, entry.task, command, ended=command.how)
+        if entry.log.is_decided(command.attempt) and command.how != "abandoned":
+            self.backend.forget(command.index, command.attempt)
+        if entry.settled is not None:
+            if entry.settled.attempts == command.attempt and entry.settled.ended != command.how:
+                self._amended[command.index] = command.how
+            self._drop_if_over(command.index, entry)
+
+    def _returned(self, command: commands.Returned) -> None:
+        self.backend.forget(command.index, command.attempt)
+
+    def _retry(self, command: commands.Retry) -> None:
+        entry = self._entries[command.index]
+        status = TaskStatus.TIMED_OUT if self._timed_out(command) else TaskStatus.FAILED
+        self._decide(entry, command.index, command.attempt, status, command.error)
+        self._tell(events.TaskRetrying, entry.task, command, delay=command.delay, error=str(command.error))
+
+    @staticmethod
+    def _timed_out(command: commands.Retry) -> bool:
+        return command.error.kind == "timeout" and command.error.status_code is None and not command.error.traceback
+
+    def _settle(self, command: commands.Settle) -> None:
+        entry = self._entries[command.index]
+        now = self._clock.monotonic()
+        error = command.error or self._worded(entry, command)
+        self._upstream.release(entry.depends_on)
+        if command.attempts and not entry.log.is_decided(command.attempts):
+            self._decide(entry, command.index, command.attempts, command.status, error)
+        answer = entry.outcome.answer if entry.outcome is not None and command.status is TaskStatus.SUCCEEDED else None
+        result = finished_result(
+            entry.task, command, error, entry.log, answer, read_at=entry.read_at, now=now, stamp=self._stamp()
+        )
+        self._publish(entry, command, result)
+
+    def _publish(self, entry: _Entry, command: commands.Settle, result: ParallelTaskResult) -> None:
+        entry.settled = result
+        self._drop_if_over(command.index, entry)
+        self.counts[str(result.status)] += 1
+        self._upstream.settled(result)
+        self._on_settled(result)
+        self._outlet.put(result)
+        self._broadcast.emit(
+            events.TaskFinished,
+            task=result.name,
+            index=result.index,
+            attempt=result.attempts or None,
+            status=str(result.status),
+            stop_reason=result.stop_reason,
+            duration=result.duration,
+            error=str(result.error) if result.error else None,
+            usage=result.usage,
+        )
+
+    def _decide(self, entry: _Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
+        """It is known what became of an attempt: keep what it had."""
+        snapshot = self.backend.snapshot(index, attempt)
+        entry.log.decided(attempt, status, error, snapshot, self._clock.monotonic())
+        if entry.log.how_ended(attempt) is not None:
+            self.backend.forget(index, attempt)
+
+    def _drop_if_over(self, index: int, entry: _Entry) -> None:
+        if entry.settled is not None and not entry.log.unwinding():
+            del self._entries[index]
+
+    def _worded(self, entry: _Entry, command: commands.Settle) -> Any:
+        if command.status is TaskStatus.SUCCEEDED:
+            return None
+        limits: Mapping[str | None, float | None] = {
+            "deadline": entry.limits.timeout,
+            "attempt_deadline": entry.limits.attempt_timeout,
+            "idle": entry.limits.idle_timeout,
+        }
+        return decided_error(
+            entry.task,
+            command.status,
+            command.stop_reason,
+            limit=limits.get(command.stop_reason),
+            because=self._upstream.name_of(command.because) if command.because is not None else None,
+            last=entry.log.last_error,
+        )
+
+    def _stamp(self) -> datetime:
+        return self._clock.now()
+
+    def _stopping(self, command: commands.Stopping) -> None:
+        self._broadcast.emit(events.RunStopping, reason=command.reason, stopped_running=command.stop_running)
+
+    def _finish(self, command: commands.Finish) -> None:
+        self.stop_reason = command.stop_reason
+        if self._timer is not None:
+            self._timer.cancel()
+        self.metrics |= {"abandoned": self._schedule.abandoned, "peak": self._schedule.peak_running}
+        self._broadcast.emit(events.RunFinished, stop_reason=command.stop_reason, counts=dict(self.counts))
+        self._on_finished()
+
+    def amended(self, result: ParallelTaskResult) -> str | None:
+        """How the attempt of a result published as `stopping` ended in the meantime."""
+        return self._amended.pop(result.index, None)
+
+    def _tell(self, event: type[events.Event], task: ParallelTask, command: Any, **fields: Any) -> None:
+        self._broadcast.emit(event, task=task.name, index=command.index, attempt=command.attempt, **fields)
+
+
+_HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]] = {
+    commands.Start: Run._start,  # noqa: SLF001 - the table of this class's own methods
+    commands.Stop: Run._stop,  # noqa: SLF001
+    commands.Insist: Run._insist,  # noqa: SLF001
+    commands.Ended: Run._ended,  # noqa: SLF001
+    commands.Returned: Run._returned,  # noqa: SLF001
+    commands.Retry: Run._retry,  # noqa: SLF001
+    commands.Settle: Run._settle,  # noqa: SLF001
+    commands.Stopping: Run._stopping,  # noqa: SLF001
+    commands.Finish: Run._finish,  # noqa: SLF001
+}

@@ -1,0 +1,1 @@
+"""The kinds of agents a task can have, each behind the `Framework` port."""

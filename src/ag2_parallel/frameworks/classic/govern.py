@@ -1,0 +1,227 @@
+"""Routes the model calls of one attempt's agents through its gate.
+
+AG2 makes agents of its own while a chat runs: speaker selection, tool executors, clients rebuilt
+after a tool was registered. All of them are built from an `llm_config` found somewhere in the team,
+so both the configurations and the clients made from them are routed. Nothing shared is changed:
+configurations, wrappers and model clients are replaced by copies.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from ag2_parallel.events import RunWarning
+from ag2_parallel.frameworks.classic.build import fingerprint
+from ag2_parallel.frameworks.classic.kinds import is_group_chat
+from ag2_parallel.frameworks.classic.model_configs import (
+    Price,
+    as_llm_config,
+    is_routed,
+    remember_route,
+    route_of,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ag2_parallel.ports import AttemptScope
+    from ag2_parallel.redaction import Redactor
+
+_JSON_SCHEMA_API_TYPES: Final = frozenset({"openai", "azure", "openai_v2"})
+"""Providers that can be asked for an answer of a given JSON schema."""
+
+_NOT_SECRET: Final = frozenset({"http_client", "response_format"})
+
+_MOST_LEARNT: Final = 10_000
+"""Configurations that are remembered as learnt; beyond that learning is repeated."""
+
+
+class SeenBefore:
+    """What a run's attempts have come across: providers that were warned of, and configurations whose keys are known.
+
+    Safe from any thread.
+    """
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._lock = threading.Lock()
+        self._providers: set[str] = set()
+        self._learnt: weakref.WeakKeyDictionary[Redactor, set[Any]] = weakref.WeakKeyDictionary()
+
+    def new_provider(self, name: str) -> bool:
+        """Whether the provider comes up for the first time."""
+        with self._lock:
+            new = name not in self._providers
+            self._providers.add(name)
+            return new
+
+    def learn(self, redactor: Redactor, entries: list[dict[str, Any]]) -> None:
+        """Tell the redactor of the secrets in configuration entries, once."""
+        key = fingerprint(entries)
+        with self._lock:
+            learnt = self._learnt.setdefault(redactor, set())
+            known = key in learnt
+            if len(learnt) < _MOST_LEARNT:
+                learnt.add(key)
+        if not known:
+            redactor.learn(entries)
+
+
+class Governor:
+    """Routes what belongs to one attempt."""
+
+    def __init__(self, scope: AttemptScope, task_name: str, seen: SeenBefore) -> None:
+        """Clients of the gate are made as they are needed, one for each kind of entry."""
+        self._scope = scope
+        self._task_name = task_name
+        self._seen = seen
+        self._clients: dict[tuple[bool, Price | None, int], httpx.Client] = {}
+        self._throughs: list[httpx.Client | None] = []
+        self._done: dict[int, Any] = {}
+
+    def config(self, config: Any, *, response_format: Any = None) -> Any:
+        """A copy of a model configuration whose calls go through the gate; False and None stay what they are.
+
+        Args:
+            config: Any form that AG2 takes.
+            response_format: A pydantic model that answers are to have the form of, where the provider can be told.
+        """
+        if not config:
+            return config
+        routed = as_llm_config(config)
+        entries = routed.config_list
+        self._seen.learn(self._scope.redactor, [entry.model_dump(exclude=_NOT_SECRET) for entry in entries])
+        for entry in entries:
+            if is_routed(entry):
+                self._route(entry, last=entry is entries[-1])
+            else:
+                self._warn(entry.model_client_cls or entry.api_type)
+            if (
+                response_format is not None
+                and entry.api_type in _JSON_SCHEMA_API_TYPES
+                and entry.response_format is None
+            ):
+                entry.response_format = response_format
+        return routed
+
+    def agent(self, agent: Any, *, response_format: Any = None) -> None:
+        """Route an agent of this attempt: its configuration, its client and its guardrails."""
+        if id(agent) in self._done:
+            return
+        self._done[id(agent)] = agent
+        if agent.llm_config:
+            agent.llm_config = self.config(agent.llm_config, response_format=response_format)
+        if agent.client is not None and hasattr(agent.client, "_clients"):
+            agent.client = self._wrapper(agent.client, agent.llm_config)
+        agent.input_guardrails = [self._guardrail(each) for each in agent.input_guardrails]
+        agent.output_guardrails = [self._guardrail(each) for each in agent.output_guardrails]
+        for entry in agent._reply_func_list:  # noqa: SLF001 - a manager runs on copies of its GroupChat that it keeps there
+            if is_group_chat(entry["config"]):
+                self.group_chat(entry["config"])
+
+    def group_chat(self, group_chat: Any) -> None:
+        """Route what a group chat selects its speakers with."""
+        config = group_chat.select_speaker_auto_llm_config
+        if config and id(group_chat) not in self._done:
+            self._done[id(group_chat)] = group_chat
+            group_chat.select_speaker_auto_llm_config = self.config(config)
+
+    def pattern(self, pattern: Any) -> None:
+        """Route the configuration that a pattern's manager will be built with."""
+        arguments = dict(pattern.group_manager_args)
+        if arguments.get("llm_config"):
+            pattern.group_manager_args = {**arguments, "llm_config": self.config(arguments["llm_config"])}
+
+    # ---- entries and clients
+
+    def _route(self, entry: Any, *, last: bool) -> None:
+        through, price = route_of(entry)
+        entry.http_client = self._client(last=last, price=price, through=through)
+        entry.max_retries = 0  # the gate retries
+        entry.price = list(price) if price else _listed_price(entry.model)
+
+    def _client(self, *, last: bool, price: Price | None, through: httpx.Client | None) -> httpx.Client:
+        key = (last, price, id(through))
+        client = self._clients.get(key)
+        if client is None:
+            client = self._scope.gate.http_client(last_entry=last, price=price, through=through)
+            remember_route(client, through, price)
+            self._clients[key] = client
+            self._throughs.append(through)  # kept, so that its id stays its own
+        return client
+
+    def _wrapper(self, wrapper: Any, config: Any) -> Any:
+        """A copy of an agent's `OpenAIWrapper` whose SDK clients go through the gate."""
+        entries = config.config_list if config else []
+        routed = copy.copy(wrapper)
+        routed.wrapper_id = id(routed)
+        routed._config_list = [dict(each) for each in wrapper._config_list]  # noqa: SLF001
+        routed._response_metadata = {}  # noqa: SLF001
+        routed._response_buffer = deque(maxlen=wrapper._response_buffer.maxlen)  # noqa: SLF001
+        clients = list(wrapper._clients)  # noqa: SLF001
+        for place, client in enumerate(clients):
+            entry = entries[place] if len(entries) == len(clients) else None
+            clients[place] = self._model_client(client, entry, last=place == len(clients) - 1)
+            if entry is not None:
+                params = routed._config_list[place]  # noqa: SLF001
+                if is_routed(entry):
+                    params["price"] = entry.price
+                if entry.response_format is not None:
+                    params.setdefault("response_format", entry.response_format)
+        routed._clients = clients  # noqa: SLF001
+        return routed
+
+    def _model_client(self, client: Any, entry: Any, *, last: bool) -> Any:
+        """A copy of one of AG2's model clients around a copy of its SDK client; others stay as they are."""
+        for name, value in vars(client).items() if type(client).__module__.startswith("autogen.") else ():
+            if _is_sdk_client(value):
+                self._scope.redactor.learn({"api_key": value.api_key})
+                http = entry.http_client if entry is not None and is_routed(entry) else None
+                if http is None:
+                    http = self._client(last=last, price=None, through=None)
+                routed = copy.copy(client)
+                setattr(routed, name, value.with_options(http_client=http, max_retries=0))
+                return routed
+        if entry is None:
+            self._warn(type(client).__name__)
+        return client
+
+    def _guardrail(self, guardrail: Any) -> Any:
+        if id(guardrail) in self._done:
+            return self._done[id(guardrail)]
+        routed = guardrail
+        if hasattr(guardrail, "client") and hasattr(guardrail, "llm_config"):
+            routed = copy.copy(guardrail)
+            routed.llm_config = self.config(guardrail.llm_config)
+            routed.client = self._wrapper(guardrail.client, routed.llm_config)
+            self._done[id(routed)] = routed
+        self._done[id(guardrail)] = routed
+        return routed
+
+    def _warn(self, provider: str) -> None:
+        if self._seen.new_provider(provider):
+            self._scope.emit(
+                RunWarning,
+                message=f'task "{self._task_name}": model calls of "{provider}" do not pass the runner\'s gate, '
+                "because its client takes no HTTP client: they are neither counted nor retried nor cut by the runner",
+            )
+
+
+def _is_sdk_client(value: Any) -> bool:
+    """Whether it is a client of the OpenAI SDK, Azure's included."""
+    return hasattr(value, "with_options") and any(cls.__module__.startswith("openai") for cls in type(value).__mro__)
+
+
+def _listed_price(model: str) -> list[float]:
+    """AG2's own price of the model, 0 where it knows none: without a price in the entry it prints a warning a call.
+
+    The runner's own costs are not made from it.
+    """
+    from autogen.oai.openai_utils import OAI_PRICE1K
+
+    price = OAI_PRICE1K.get(model, 0.0)
+    return [float(price), float(price)] if isinstance(price, int | float) else [float(each) for each in price[:2]]

@@ -1,0 +1,102 @@
+"""AG2 model configurations in every form a user may write them, and which of their entries can go through the gate."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import httpx
+
+ROUTED_API_TYPES: Final = frozenset({"openai", "azure", "deepseek", "openai_v2", "responses", "responses_v2"})
+"""Providers whose AG2 client speaks through the `http_client` of its configuration entry."""
+
+Price: TypeAlias = tuple[float, float]
+"""US dollars for 1,000 prompt tokens and for 1,000 completion tokens."""
+
+_routes: weakref.WeakKeyDictionary[httpx.Client, tuple[httpx.Client | None, Price | None]] = weakref.WeakKeyDictionary()
+_routes_lock = threading.Lock()
+
+
+class PlaceholderClient(httpx.Client):
+    """Stands for the gate's client in an agent that is only ever copied: no connection, no TLS set-up."""
+
+    def __init__(self, through: httpx.Client | None = None) -> None:
+        """Keep the user's own client, to be sent with later, and its timeout, which the SDK takes over."""
+        timeouts = {} if through is None else {"timeout": through.timeout}
+        super().__init__(transport=httpx.MockTransport(_refuse), **timeouts)  # type: ignore[arg-type] # one key, of the right type
+        self.through = through
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PlaceholderClient:
+        """The same one: AG2 copies configurations deeply."""
+        return self
+
+
+def _refuse(request: httpx.Request) -> httpx.Response:
+    raise httpx.UnsupportedProtocol("a template agent was run; only its copies may", request=request)
+
+
+def as_llm_config(config: Any) -> Any:
+    """A new `LLMConfig` with entries of its own from any form that AG2 takes; the original is left as it is.
+
+    Raises:
+        ValueError, TypeError: What AG2 and pydantic say about a configuration that is none.
+    """
+    from autogen import LLMConfig
+
+    if isinstance(config, LLMConfig):
+        return config.copy()
+    if isinstance(config, Mapping):
+        options = dict(config)
+        if "config_list" not in options:
+            return LLMConfig(options)
+        entries = options.pop("config_list")
+        return LLMConfig(*_entries(entries), **options)
+    return LLMConfig(*_entries(config))
+
+
+def _entries(entries: Any) -> list[Any]:
+    listed = list(entries) if isinstance(entries, list | tuple) else [entries]
+    return [dict(entry) if isinstance(entry, Mapping) else entry for entry in listed]
+
+
+def is_routed(entry: Any) -> bool:
+    """Whether the entry's calls can be made through the gate."""
+    return entry.api_type in ROUTED_API_TYPES and entry.model_client_cls is None
+
+
+def route_of(entry: Any) -> tuple[httpx.Client | None, Price | None]:
+    """The user's own HTTP client and the user's price of an entry, also where it was routed before."""
+    client = entry.http_client
+    if isinstance(client, PlaceholderClient):
+        return client.through, _price(entry)
+    if client is not None:
+        with _routes_lock:
+            known = _routes.get(client)
+        if known is not None:
+            return known
+    return client, _price(entry)
+
+
+def remember_route(client: httpx.Client, through: httpx.Client | None, price: Price | None) -> None:
+    """Note what stands behind a client of a gate, so that neither it nor a price of ours is taken for the user's."""
+    with _routes_lock:
+        _routes[client] = through, price
+
+
+def _price(entry: Any) -> Price | None:
+    price = getattr(entry, "price", None)
+    if isinstance(price, int | float):
+        return float(price), float(price)
+    if isinstance(price, list | tuple) and len(price) == 2:
+        return float(price[0]), float(price[1])
+    return None
+
+
+def without_tools(config: Any) -> Any:
+    """A copy that offers the model no tools, as a group's manager must have it."""
+    copied = as_llm_config(config)
+    copied.tools = []
+    copied.functions = []
+    return copied

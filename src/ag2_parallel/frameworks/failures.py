@@ -1,0 +1,247 @@
+"""From whatever a task's code raised to a `TaskError`.
+
+Providers' and frameworks' classes are told apart by what they look like (names, `status_code`,
+`code`, `response`), so nothing of theirs is imported. An exception of this package says what it is
+with a `kind` of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import re
+import traceback
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
+from ag2_parallel.results import ERROR_KINDS, PERMANENT_KINDS, TaskError
+
+if TYPE_CHECKING:
+    from ag2_parallel.ports import Draft
+    from ag2_parallel.redaction import Redactor
+
+_LONGEST_TRACEBACK: Final = 40_000
+"""Characters of a traceback that are kept, from both ends."""
+
+_DEEPEST: Final = 40
+"""Links of a chain of causes that are looked at."""
+
+_LONGEST_WAIT: Final = 86_400.0 * 7
+"""Seconds; what a server asks to wait beyond that is no sane answer."""
+
+_CONTEXT_LENGTH: Final = re.compile(
+    r"context.length.exceeded|maximum context length|context window|prompt is too long|too many (?:input )?tokens"
+    r"|exceeds? the (?:available )?context size",
+    re.IGNORECASE,
+)
+
+_SIGNAL_HINT: Final = (
+    "signal handlers can only be set in the main thread, and tasks run in worker threads: "
+    'run this task with backend="process", where it has a main thread'
+)
+
+_KIND_OF_CLASS: Final[Mapping[str, str]] = {
+    "TaskStopped": "stopped",
+    "UncertainEffectError": "uncertain",
+    "APITimeoutError": "timeout",
+    "TimeoutException": "timeout",  # httpx and its kin
+    "Timeout": "timeout",  # requests
+    "TimeoutError": "timeout",
+    "ContentFilterFinishReasonError": "content_filter",
+    "APIConnectionError": "connection",
+    "TransportError": "connection",  # httpx
+    "ConnectionError": "connection",
+    "ClientConnectionError": "connection",  # aiohttp
+    "APIStatusError": "provider",
+    "APIError": "provider",
+}
+"""Names looked for among an exception's classes, the more telling ones first."""
+
+
+class InvalidAnswerError(Exception):
+    """Raised where a chat came to an end without an answer of use."""
+
+    kind = "invalid_answer"
+
+
+def task_error(exc: BaseException, redactor: Redactor, draft: Draft | None = None) -> TaskError:
+    """What a task's result says about `exc`.
+
+    Args:
+        exc: What was raised; groups and chains of causes are looked through for what began it.
+        redactor: Masks the message and the traceback.
+        draft: What the attempt had, for the agent and the tool at work.
+
+    Returns:
+        The error as plain text and numbers.
+    """
+    shown = _shown(exc)
+    cause, kind = _cause(shown)
+    if kind == "agent" and draft is not None and draft.tool is not None and isinstance(shown, Exception):
+        kind = "tool"
+    return TaskError(
+        type=type(shown).__name__,
+        message=redactor.text(_message(shown, cause, kind)),
+        kind=kind,
+        retryable=kind not in PERMANENT_KINDS,
+        traceback=redactor.text(_traceback(exc)),
+        status_code=_status(cause),
+        retry_after=_retry_after(cause),
+        agent=draft.agent if draft else None,
+        tool=draft.tool if draft else None,
+    )
+
+
+def _shown(exc: BaseException) -> BaseException:
+    """The exception itself, or of a group the member that says most."""
+    members = list(_members(exc))
+    stopped = next((member for member in members if isinstance(member, TaskStopped)), None)
+    return stopped or next((member for member in members if _cause(member)[1] != "agent"), members[0])
+
+
+def _members(exc: BaseException, depth: int = 0) -> Iterator[BaseException]:
+    if isinstance(exc, BaseExceptionGroup) and depth < _DEEPEST:
+        for member in exc.exceptions:
+            yield from _members(member, depth + 1)
+    else:
+        yield exc
+
+
+def _cause(exc: BaseException) -> tuple[BaseException, str]:
+    """The first link of the chain of causes whose kind can be told, or the link below it of the same kind."""
+    found: tuple[BaseException, str] | None = None
+    for link in _chain(exc):
+        kind = _kind(link)
+        if kind == "agent":
+            continue
+        if found is None:
+            found = link, kind
+            if _status(link) is not None or kind not in {"timeout", "provider", "connection"}:
+                break
+        elif kind == found[1]:
+            found = link, kind
+    return found or (exc, "agent")
+
+
+def _chain(exc: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    link: BaseException | None = exc
+    while link is not None and id(link) not in seen and len(seen) < _DEEPEST:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+
+
+def _kind(exc: BaseException) -> str:
+    own = getattr(exc, "kind", None)
+    if isinstance(own, str) and own in ERROR_KINDS:
+        return own
+    if isinstance(exc, SharedAgentError | NotSerializableError):
+        return "shared_agent" if isinstance(exc, SharedAgentError) else "not_serializable"
+    if isinstance(exc, ConfigurationError):
+        return "configuration"
+    names = {cls.__name__ for cls in type(exc).__mro__}
+    by_class = next((kind for name, kind in _KIND_OF_CLASS.items() if name in names), None)
+    if by_class in {"timeout", "stopped", "uncertain", "content_filter"}:
+        return str(by_class)
+    if by_class == "provider" or _is_answer(exc):
+        return _kind_of_answer(exc)
+    return by_class or "agent"
+
+
+def _is_answer(exc: BaseException) -> bool:
+    """Whether the exception stands for an HTTP answer: it has a status and something of the answer."""
+    return _status(exc) is not None and any(hasattr(exc, name) for name in ("response", "body", "headers"))
+
+
+def _kind_of_answer(exc: BaseException) -> str:
+    codes = _codes(exc)
+    status = _status(exc)
+    if "insufficient_quota" in codes or status == 402:
+        return "quota"
+    if "context_length_exceeded" in codes or (status in {400, 413, 422} and _CONTEXT_LENGTH.search(_text(exc))):
+        return "context_length"
+    if codes & {"content_filter", "content_policy_violation"}:
+        return "content_filter"
+    return {401: "authentication", 403: "authentication", 429: "rate_limit", 408: "timeout", 504: "timeout"}.get(
+        status or 0, "provider"
+    )
+
+
+def _codes(exc: BaseException) -> set[str]:
+    body = getattr(exc, "body", None)
+    if isinstance(body, Mapping) and isinstance(body.get("error"), Mapping):
+        body = body["error"]
+    found = [getattr(exc, "code", None), getattr(exc, "type", None)]
+    if isinstance(body, Mapping):
+        found += [body.get("code"), body.get("type")]
+    return {code for code in found if isinstance(code, str)}
+
+
+def _status(exc: BaseException) -> int | None:
+    response = getattr(exc, "response", None)
+    for holder in (exc, response):
+        for name in ("status_code", "status"):
+            status = getattr(holder, name, None)
+            if isinstance(status, int) and not isinstance(status, bool) and 100 <= status <= 599:
+                return status
+    return None
+
+
+def _retry_after(exc: BaseException) -> float | None:
+    headers = getattr(getattr(exc, "response", None), "headers", None) or getattr(exc, "headers", None)
+    if not isinstance(headers, Mapping):
+        return None
+    lower = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    with contextlib.suppress(KeyError, ValueError):
+        return _sane(float(lower["retry-after-ms"]) / 1000)
+    text = lower.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        return _sane(float(text))
+    with contextlib.suppress(ValueError, TypeError):
+        when = email.utils.parsedate_to_datetime(text)
+        return _sane((when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _sane(seconds: float) -> float:
+    if seconds != seconds:  # noqa: PLR0124 - a NaN is no number of seconds
+        raise ValueError("not a number")
+    return min(max(0.0, seconds), _LONGEST_WAIT)
+
+
+def _message(shown: BaseException, cause: BaseException, kind: str) -> str:
+    text = _text(shown)
+    if isinstance(shown, ValueError) and "signal only works in main thread" in text:
+        return f"{text}; {_SIGNAL_HINT}"
+    deepest = list(_chain(cause))[-1]
+    if kind == "connection" and deepest is not shown and (why := _text(deepest)) and why not in text:
+        return f"{text} ({type(deepest).__name__}: {why})"
+    return text
+
+
+def _text(exc: BaseException) -> str:
+    try:
+        text = str(exc)
+    except BaseException as broken:  # an exception that cannot say what it is still has to be reported
+        return f"<its text cannot be had: {type(broken).__name__}>"
+    return text or type(exc).__name__
+
+
+def _traceback(exc: BaseException) -> str:
+    try:
+        lines = traceback.TracebackException(type(exc), exc, exc.__traceback__, compact=True).format()
+        text = "".join(lines)
+    except BaseException as broken:
+        return f"<the traceback of a {type(exc).__name__} cannot be had: {type(broken).__name__}>"
+    if len(text) <= _LONGEST_TRACEBACK:
+        return text
+    half = _LONGEST_TRACEBACK // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+
+
+def traceback_text(exc: BaseException, redactor: Any) -> str:
+    """The traceback of `exc`, keys masked, without local variables."""
+    return str(redactor.text(_traceback(exc)))

@@ -1,0 +1,87 @@
+"""Which frameworks there are, imported when a task first needs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.errors import MissingExtraError
+from ag2_parallel.frameworks.functions import FunctionFramework
+from ag2_parallel.validation import Problem, unsupported
+
+if TYPE_CHECKING:
+    from ag2_parallel.ports import Framework
+    from ag2_parallel.tasks import ParallelTask
+
+_warm_lock = threading.Lock()
+_warm: set[str] = set()
+
+
+class Frameworks:
+    """The frameworks of one run: `ports.FrameworkChoice`. AG2 Classic's is made when a task first needs it."""
+
+    def __init__(self, llm_config: Any) -> None:
+        """`llm_config` is for tasks that have none."""
+        self._functions = FunctionFramework()
+        self._llm_config = llm_config
+        self._lock = threading.Lock()
+        self._classic: Framework | None = None
+
+    @property
+    def functions(self) -> Framework:
+        """What runs functions and objects with `run_task`."""
+        return self._functions
+
+    @property
+    def classic(self) -> Framework:
+        """What runs AG2 Classic."""
+        from ag2_parallel.frameworks.classic.framework import ClassicFramework
+
+        with self._lock:
+            if self._classic is None:
+                self._classic = ClassicFramework(self._llm_config)
+            return self._classic
+
+    def recognising(self, agent: object) -> Framework | None:
+        """The framework of an agent, or None if no loaded one knows it."""
+        if self._functions.recognises(agent):
+            return self._functions
+        if "autogen" in sys.modules and self.classic.recognises(agent):
+            return self.classic
+        return None
+
+    def problems(self, task: ParallelTask) -> list[Problem]:
+        """What stands against a task's agent, before anything starts."""
+        if task.run is not None:
+            return _worded(self._functions.problems(task, None))
+        if isinstance(task.agent, str):
+            return []
+        if task.agent is None:
+            if _installed("autogen"):
+                return _worded(self.classic.problems(task, None))
+            text = f'task "{task.name}": AG2 Classic is not installed: pip install "ag2-parallel[classic]"'
+            return [Problem(text, MissingExtraError)]
+        framework = self.recognising(task.agent)
+        if framework is not None:
+            return _worded(framework.problems(task, task.agent))
+        return [] if callable(task.agent) else [unsupported(task)]
+
+    def warm_up_for(self, task: ParallelTask) -> None:
+        """Pay the one-off costs of what the task may need; blocking, once a process."""
+        if task.run is not None or self._functions.recognises(task.agent):
+            return
+        if task.agent is None or "autogen" in sys.modules or (_installed("autogen") and not _installed("ag2")):
+            with _warm_lock:
+                if "classic" not in _warm:
+                    self.classic.warm_up()
+                    _warm.add("classic")
+
+
+def _worded(texts: list[str]) -> list[Problem]:
+    return [Problem(text) for text in texts]
+
+
+def _installed(module: str) -> bool:
+    return module in sys.modules or importlib.util.find_spec(module) is not None

@@ -1,0 +1,316 @@
+"""The life of one model call on the engine loop: tries, waits, the answer's way back, the count.
+
+::
+
+    worker thread                         engine loop
+    GateTransport.handle_request ─post──► Call.start ─► try ─► wait ─► try ...
+             relay.get()  ◄────────────── relay.put(Head), bytes, end or failure
+             stream.close ─post──────────► Call.hang_up
+                                           Call.cut  ◄── AttemptGate.cut
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+from ag2_parallel.errors import TaskStopped
+from ag2_parallel.events import ModelCallFinished, ModelCallRetrying, ModelCallStarted
+from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
+from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
+from ag2_parallel.gate.off_loop import off_loop
+from ag2_parallel.gate.relay import Relay
+from ag2_parallel.gate.retry import Decision, GiveUp, decide
+from ag2_parallel.gate.sse import EventStream, parsed_object, usage_block
+from ag2_parallel.gate.wire import Head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ag2_parallel.gate.attempt_gate import GatedAttempt
+    from ag2_parallel.gate.prices import Price
+    from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.wire import Reply, Sender
+
+_ERROR: Final = 400
+_REDIRECT: Final = 300
+_REFUSED_FIELD: Final = frozenset({400, 422})
+_PARSED_ON_THE_LOOP: Final = 256 * 1024
+"""Longer answers are parsed on a thread, so that one of them does not hold all the others."""
+
+_TO_THE_END: Final = 1.0
+"""Seconds in which the last bytes after an answer's own end may come, so that its connection can be used again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What one client's calls have in common.
+
+    Attributes:
+        sender: Sends the requests.
+        last_entry: Whether no other entry of a fallback list comes after this one.
+        price: The price of a model's tokens at an endpoint, asked when a cost is wanted.
+    """
+
+    sender: Sender
+    last_entry: bool
+    price: Callable[[str | None, str], Price | None]
+
+
+class Call:
+    """One call. Made in the worker's thread; everything else happens on the loop.
+
+    Attributes:
+        relay: Where the worker gets the answer from.
+        task: The task on the loop, once it runs.
+        left: Whether the worker has left: it read its fill, or closed the answer.
+    """
+
+    def __init__(self, number: int, request: ModelRequest, terms: Terms, attempt: GatedAttempt) -> None:
+        self.relay = Relay(attempt.shared.post)
+        self.task: asyncio.Task[None] | None = None
+        self.left = False
+        self._number = number
+        self._request = request
+        self._terms = terms
+        self._attempt = attempt
+        model, endpoint = request.model, request.endpoint  # all that the tally keeps: the body goes with the call
+        self._tally: CallTally = attempt.meter.open(model, lambda: terms.price(model, endpoint))
+        self._events: EventStream | None = None
+        self._requests = 0
+        self._asked_usage = False
+        self._doubted = False
+        self._on_the_wire = False
+        self._status = "failed"
+        self._started = 0.0
+
+    def start(self) -> None:
+        """Begin, unless the attempt was cut meanwhile."""
+        reason = self._attempt.refusal()
+        if reason is not None:
+            self.relay.fail(TaskStopped(reason))
+            return
+        self._started = self._attempt.shared.clock.monotonic()
+        self._attempt.entered(self)
+        self.task = self._attempt.shared.loop.create_task(self._until_answered())
+        # Not a `finally` inside: a task that is cancelled before its first step never gets there.
+        self.task.add_done_callback(self._ended)
+
+    def cut(self, reason: str) -> None:
+        """End it now: the connection closes, and the worker gets `TaskStopped`."""
+        self.relay.fail(TaskStopped(reason), at_once=True)
+        self._status = "cut"
+        if self.task is not None:
+            self.task.cancel()
+
+    def hang_up(self) -> None:
+        """The worker wants nothing more of the answer."""
+        self.left = True
+        if self.task is None or self.task.done():
+            return
+        if self._events is not None and self._events.done:
+            self._attempt.shared.loop.call_later(_TO_THE_END, self.task.cancel)
+        else:
+            self._status = "closed"
+            self.task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        attempt = self._attempt
+        if task.cancelled():
+            # By `cut` or `hang_up`, which have told the worker, or by a loop that closes, which has not.
+            self.relay.fail(TaskStopped())
+        elif (error := task.exception()) is not None:
+            self._status = type(error).__name__
+            self.relay.fail(error)
+        self._account_for_the_rest()
+        attempt.finished(self)
+        if attempt.side.observed():
+            attempt.side.emit(
+                ModelCallFinished,
+                call=self._number,
+                endpoint=self._request.endpoint,
+                model=self._request.model,
+                status=self._status,
+                duration=attempt.shared.clock.monotonic() - self._started,
+                usage=usage_of([self._tally]),
+            )
+
+    async def _until_answered(self) -> None:
+        tries = 0
+        while True:
+            tries += 1
+            failure = await self._try()
+            if failure is None:
+                return
+            self._status = str(failure.outcome.status or failure.outcome.reason)
+            if self._asked_usage and failure.outcome.status in _REFUSED_FIELD:
+                self._doubt_the_question(failure)
+                tries -= 1  # what was refused was the gate's own wish
+                continue
+            decision = await self._decide(failure, tries)
+            if isinstance(decision, GiveUp):
+                self._hand_over(failure, decision.reason, tries)
+                return
+            self._tally.retried += 1
+            await self._wait(failure, decision.delay)
+
+    async def _try(self) -> Failure | None:
+        """Send the request; None where the answer is on its way to the worker."""
+        request, attempt = self._request, self._attempt
+        self._asked_usage = (
+            request.takes_usage and not self._doubted and request.endpoint not in attempt.shared.no_usage
+        )
+        self._requests += 1
+        self._tell_started()
+        self._on_the_wire = True
+        self._events = None
+        reply = None
+        try:
+            reply = await self._terms.sender.send(
+                request, request.body_with_usage() if self._asked_usage else request.body
+            )
+            attempt.side.alive()
+            if reply.status < _REDIRECT and (request.streamed or _is_event_stream(reply)):
+                await self._pass_on(reply)
+                return None
+            head = Head(reply.status, reply.headers, await reply.read())
+            attempt.side.alive()
+        except httpx.HTTPError as error:
+            if not was_sent(error):
+                self._on_the_wire = False
+            self._account_for_the_rest()
+            return broken(error)
+        finally:
+            if reply is not None:
+                reply.close()
+        return await self._judge(head)
+
+    async def _pass_on(self, reply: Reply) -> None:
+        """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""
+        events = self._events = EventStream(strip_usage=self._asked_usage)
+        chunk = await reply.next_chunk()
+        if not chunk:
+            raise httpx.RemoteProtocolError(f"{self._request.endpoint} answered with an empty stream")
+        if self._doubted:
+            self._attempt.shared.no_usage.add(self._request.endpoint)  # without the question it works
+        self._status = str(reply.status)
+        self.relay.put(Head(reply.status, reply.headers, None))
+        try:
+            while chunk:
+                self._attempt.side.alive()
+                passed = events.feed(chunk)
+                if events.done:
+                    self._count_stream(events)  # before the worker gets its end: it may look at the usage at once
+                await self._pass(passed)
+                chunk = await reply.next_chunk()
+        except httpx.HTTPError as error:
+            self._status = type(error).__name__
+            self.relay.fail(error)
+            return
+        rest = events.finish()
+        self._count_stream(events)
+        await self._pass(rest)
+        self.relay.end()
+
+    def _count_stream(self, events: EventStream) -> None:
+        if self._on_the_wire and self._request.metered:
+            self._tally.answer(events.usage, self._estimate)
+        self._on_the_wire = False
+
+    async def _pass(self, chunk: bytes) -> None:
+        if chunk:
+            await self.relay.put_bytes(chunk)
+
+    async def _judge(self, head: Head) -> Failure | None:
+        """A whole answer: handed over, or a failure."""
+        body = head.body or b""
+        if head.status >= _ERROR:
+            self._on_the_wire = False  # an error is not charged for
+            return refused(head, self._attempt.shared.clock.now())
+        if self._request.metered and head.status < _REDIRECT:
+            parsed = await self._parsed(body)
+            if parsed is None and self._request.chat:
+                self._account_for_the_rest(len(body))
+                return unusable(head, self._request.endpoint, self._attempt.side.redactor)
+            self._tally.answer(usage_block(parsed), lambda: self._estimate(len(body)))
+        self._on_the_wire = False
+        self._status = str(head.status)
+        self.relay.put(head)
+        self.relay.end()
+        return None
+
+    async def _parsed(self, body: bytes) -> dict[str, Any] | None:
+        if len(body) <= _PARSED_ON_THE_LOOP:
+            return parsed_object(body)
+        return await off_loop(self._attempt.shared.spawn, lambda: parsed_object(body))
+
+    def _doubt_the_question(self, failure: Failure) -> None:
+        """A request that asked for usage was refused: send the original, and find out whether that was why."""
+        assert failure.head is not None
+        self._doubted = True
+        self._tally.retried += 1
+        if any(word in (failure.head.body or b"") for word in (b"stream_options", b"include_usage")):
+            self._attempt.shared.no_usage.add(self._request.endpoint)
+
+    async def _decide(self, failure: Failure, tries: int) -> Decision:
+        policy, attempt = self._attempt.side.retry, self._attempt
+        if failure.outcome.transient and callable(policy.on):
+            judge, error = policy.on, failure.as_task_error()
+            if not await off_loop(attempt.shared.spawn, lambda: bool(judge(error))):
+                return GiveUp()
+        return decide(
+            failure.outcome,
+            policy=policy,
+            tries=tries,
+            last_entry=self._terms.last_entry,
+            remaining=attempt.side.remaining(),
+            draw=attempt.shared.draw,
+        )
+
+    async def _wait(self, failure: Failure, delay: float) -> None:
+        if self._attempt.side.observed():
+            self._attempt.side.emit(
+                ModelCallRetrying,
+                call=self._number,
+                endpoint=self._request.endpoint,
+                reason=failure.outcome.reason,
+                delay=delay,
+            )
+        with self._attempt.waits():
+            await asyncio.sleep(delay)
+
+    def _hand_over(self, failure: Failure, reason: str | None, tries: int) -> None:
+        head = failure.final_head(reason)
+        if head is None:
+            self.relay.fail(failure.final_error(reason, tries))
+        else:
+            self.relay.put(head)
+            self.relay.end()
+
+    def _account_for_the_rest(self, received: int = 0) -> None:
+        """Count a request that was sent and has brought no usage block, once."""
+        if self._on_the_wire and self._request.metered:
+            self._tally.unreport(self._estimate(received))
+        self._on_the_wire = False
+
+    def _estimate(self, received: int = 0) -> int:
+        if self._events is not None:
+            received = self._events.text_length
+        return self._request.estimated_tokens() + received // BYTES_PER_TOKEN
+
+    def _tell_started(self) -> None:
+        if self._attempt.side.observed():
+            self._attempt.side.emit(
+                ModelCallStarted,
+                call=self._number,
+                endpoint=self._request.endpoint,
+                model=self._request.model,
+                try_number=self._requests,
+            )
+
+
+def _is_event_stream(reply: Reply) -> bool:
+    return any(name.lower() == "content-type" and "text/event-stream" in value for name, value in reply.headers)

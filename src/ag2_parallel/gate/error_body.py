@@ -1,0 +1,46 @@
+"""The body of an error answer: what it says, and what the gate adds to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def error_code(body: bytes) -> str | None:
+    """The `code` and `type` of an OpenAI-style error, or None."""
+    error = _inner(_parsed(body))
+    named = [str(error[name]) for name in ("code", "type") if error.get(name)]
+    return " ".join(named) or None
+
+
+def with_reason(body: bytes, reason: str) -> bytes:
+    """The body with ` (reason)` at the end of its message, so that the SDK's exception says it."""
+    parsed = _parsed(body)
+    note = f" ({reason})"
+    if not isinstance(parsed, dict):
+        return body.rstrip() + note.encode()
+    if isinstance(parsed.get("error"), str):
+        parsed["error"] += note
+        return json.dumps(parsed).encode()
+    inner = _inner(parsed)
+    for name in ("message", "detail"):
+        if isinstance(inner.get(name), str):
+            inner[name] += note
+            break
+    else:
+        inner["message"] = note.strip()
+    return json.dumps(parsed).encode()
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _inner(parsed: Any) -> dict[str, Any]:
+    if not isinstance(parsed, dict):
+        return {}
+    error = parsed.get("error")
+    return error if isinstance(error, dict) else parsed

@@ -1,0 +1,94 @@
+"""The gate, loaded when the first model call needs it: a run without models imports no HTTP library."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.usage import Usage
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    import httpx
+
+    from ag2_parallel.gate.gate import Gate
+    from ag2_parallel.ports import AttemptGate, Clock
+
+_CLOSING_TIME = 3.0
+
+
+class SharedGate:
+    """The one gate of an engine, made when it is first asked for. Safe from any thread."""
+
+    def __init__(
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        post: Callable[[Callable[[], None]], None],
+        spawn: Callable[[Callable[[], None]], None],
+        clock: Clock,
+    ) -> None:
+        """See `Gate`."""
+        self._make = (loop, post, spawn, clock)
+        self._lock = threading.Lock()
+        self._gate: Gate | None = None
+
+    def get(self) -> Gate:
+        """The gate."""
+        from ag2_parallel.gate.gate import Gate
+
+        with self._lock:
+            if self._gate is None:
+                self._gate = Gate(*self._make)
+            return self._gate
+
+    def close(self, call: Callable[..., Any]) -> None:
+        """Close the gate, if there is one; `call` runs a coroutine on its loop."""
+        if self._gate is not None:
+            call(self._gate.close(), _CLOSING_TIME)
+
+
+class GateOnDemand:
+    """One attempt's gate: `ports.AttemptGate`, opened with the first client it is asked for."""
+
+    def __init__(self, shared: SharedGate, **parts: Any) -> None:
+        """`parts` are those of `Gate.open_attempt`."""
+        self._shared = shared
+        self._parts = parts
+        self._lock = threading.Lock()
+        self._open: AttemptGate | None = None
+        self._cut: str | None = None
+
+    def http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: httpx.Client | None = None
+    ) -> httpx.Client:
+        """See `ports.AttemptGate`."""
+        with self._lock:
+            if self._open is None:
+                self._open = self._shared.get().open_attempt(**self._parts)
+                if self._cut is not None:
+                    self._open.cut(self._cut)
+        return self._open.http_client(last_entry=last_entry, price=price, through=through)
+
+    def usage(self) -> Usage:
+        """See `ports.AttemptGate`."""
+        return Usage() if self._open is None else self._open.usage()
+
+    def waited(self) -> float:
+        """See `ports.AttemptGate`."""
+        return 0.0 if self._open is None else self._open.waited()
+
+    def cut(self, reason: str) -> None:
+        """See `ports.AttemptGate`."""
+        with self._lock:
+            self._cut = reason
+            gate = self._open
+        if gate is not None:
+            gate.cut(reason)
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether a call in flight was cut."""
+        return bool(getattr(self._open, "was_cut", False))

@@ -1,0 +1,206 @@
+"""The engine's one connection pool: an aiohttp session on the engine loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+import httpx
+from yarl import URL
+
+from ag2_parallel.gate.off_loop import off_loop
+from ag2_parallel.gate.proxies import environment_proxy
+from ag2_parallel.gate.resolver import DaemonResolver
+from ag2_parallel.gate.wire import HeaderList, Reply, decoded_headers
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator
+
+    from ag2_parallel.gate.request import ModelRequest
+
+_KEEP_ALIVE: Final = 60.0
+_LONGEST_HEADER: Final = 64 * 1024
+_ONE_GO: Final = 512 * 1024
+_BROKEN: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientConnectionResetError)
+_NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+"""Headers that aiohttp would make up: what the SDK did not send is not sent."""
+
+
+class Pool:
+    """Sends requests over connections shared by all attempts. Made and used on the engine loop."""
+
+    def __init__(self, spawn: Callable[[Callable[[], None]], None]) -> None:
+        """`spawn` runs a blocking function on a daemon thread."""
+        self._spawn = spawn
+        self._session: aiohttp.ClientSession | None = None
+        self._tls: asyncio.Task[ssl.SSLContext] | None = None
+
+    async def send(self, request: ModelRequest, body: bytes) -> Reply:
+        """Send `request`; the answer's head. Raises httpx exceptions."""
+        url = _url(request.url)
+        with _as_httpx(request):
+            tls: Any = await self._tls_context() if url.scheme == "https" else True
+            proxy = environment_proxy(url)
+            timeout = _timeout(request.timeout.get("connect"), request.timeout.get("read"))
+            once_more = True
+            while True:
+                fresh: list[bool] = []
+                try:
+                    response = await self._opened().request(
+                        request.method,
+                        url,
+                        data=_payload(body),
+                        headers=request.headers,
+                        allow_redirects=False,
+                        timeout=timeout,
+                        ssl=tls,
+                        proxy=proxy,
+                        trace_request_ctx=fresh,
+                    )
+                except _BROKEN as error:
+                    # The server closed an idle connection while the request was on its way: no failure of the call.
+                    if not once_more or fresh or isinstance(error, aiohttp.ClientConnectorError):
+                        raise
+                    once_more = False
+                else:
+                    return _PoolReply(response, request)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            noticing = aiohttp.TraceConfig()
+            noticing.on_connection_create_end.append(_note_fresh_connection)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=0, keepalive_timeout=_KEEP_ALIVE, resolver=DaemonResolver(self._spawn)
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),  # one task's cookies are nothing to the others
+                skip_auto_headers=_NOT_ADDED,
+                trace_configs=[noticing],
+                timeout=aiohttp.ClientTimeout(total=None),
+                max_line_size=_LONGEST_HEADER,
+                max_field_size=_LONGEST_HEADER,
+            )
+        return self._session
+
+    async def _tls_context(self) -> ssl.SSLContext:
+        """The context that httpx would use, made once, off the loop: it reads certificates for 20 to 80 ms."""
+        if self._tls is None or (self._tls.done() and self._tls.exception()):
+            self._tls = asyncio.ensure_future(off_loop(self._spawn, _trusting_context))
+        return await asyncio.shield(self._tls)
+
+    async def close(self) -> None:
+        """Close every connection, and wait until the sockets are gone."""
+        if self._tls is not None:
+            self._tls.cancel()
+            await asyncio.gather(self._tls, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+            await asyncio.sleep(0)  # a transport frees its socket one turn of the loop after it was closed
+            await asyncio.sleep(0)
+
+
+class _PoolReply:
+    """An answer from the pool."""
+
+    def __init__(self, response: aiohttp.ClientResponse, request: ModelRequest) -> None:
+        self._response = response
+        self._request = request
+        self.status = response.status
+        self.headers: HeaderList = decoded_headers(
+            (name.decode("ascii", "replace"), value.decode("utf-8", "replace")) for name, value in response.raw_headers
+        )
+
+    async def read(self) -> bytes:
+        with _as_httpx(self._request):
+            return await self._response.read()
+
+    async def next_chunk(self) -> bytes:
+        with _as_httpx(self._request):
+            return await self._response.content.readany()
+
+    def close(self) -> None:
+        self._response.close()  # at its end the response has given its connection back, and this does nothing
+
+
+async def _note_fresh_connection(_session: object, context: Any, _params: object) -> None:
+    context.trace_request_ctx.append(True)
+
+
+def _trusting_context() -> ssl.SSLContext:
+    context = httpx.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _payload(body: bytes) -> bytes | BytesIO | None:
+    # aiohttp writes plain bytes in one go, and warns past a megabyte; a file is written piece by piece.
+    return BytesIO(body) if len(body) > _ONE_GO else body or None
+
+
+@lru_cache(maxsize=256)
+def _url(url: str) -> URL:
+    return URL(url, encoded=True)
+
+
+@lru_cache(maxsize=256)
+def _timeout(connect: float | None, read: float | None) -> aiohttp.ClientTimeout:
+    # `connect` also covers the look-up of the name; nothing waits for the pool, which has no limit.
+    return aiohttp.ClientTimeout(total=None, connect=connect, sock_read=read)
+
+
+@contextmanager
+def _as_httpx(request: ModelRequest) -> Iterator[None]:
+    """Raise what httpx would have raised."""
+    try:
+        yield
+    except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+        raise _translated(error, request) from error
+
+
+def _translated(error: Exception, request: ModelRequest) -> Exception:
+    kind, text = _meaning(error)
+    return kind(text.format(endpoint=request.endpoint, error=_said(error)))
+
+
+def _meaning(error: Exception) -> tuple[type[httpx.TransportError | httpx.DecodingError], str]:
+    for types, kind, text in _MEANINGS:
+        if isinstance(error, types):
+            return kind, text
+    return httpx.NetworkError, "{endpoint}: {error}"
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+_MEANINGS: Final[tuple[tuple[Any, type[Any], str], ...]] = (
+    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout, "{endpoint} did not accept a connection in time"),
+    (TimeoutError, httpx.ReadTimeout, "{endpoint} sent nothing for longer than the read timeout"),
+    (aiohttp.ClientProxyConnectionError, httpx.ProxyError, "no connection to the proxy for {endpoint}: {error}"),
+    (aiohttp.ClientHttpProxyError, httpx.ProxyError, "the proxy refused {endpoint}: {error}"),
+    (aiohttp.ClientConnectorError, httpx.ConnectError, "no connection to {endpoint}: {error}"),
+    (
+        aiohttp.ServerDisconnectedError,
+        httpx.RemoteProtocolError,
+        "{endpoint} closed the connection without sending an answer",
+    ),
+    (
+        aiohttp.ClientPayloadError,
+        httpx.RemoteProtocolError,
+        "{endpoint} broke off in the middle of its answer: {error}",
+    ),
+    (aiohttp.ContentTypeError, httpx.DecodingError, "{endpoint}: {error}"),
+    (
+        (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError),
+        httpx.UnsupportedProtocol,
+        "{endpoint} is no address to send to: {error}",
+    ),
+    (aiohttp.ClientResponseError, httpx.RemoteProtocolError, "{endpoint} does not speak HTTP properly: {error}"),
+    ((aiohttp.ClientOSError, OSError), httpx.ReadError, "the connection to {endpoint} broke: {error}"),
+    (ValueError, httpx.LocalProtocolError, "the request to {endpoint} cannot be sent: {error}"),
+)

@@ -1,0 +1,79 @@
+"""What outlives a run: the engine, the worker threads and the gate, kept or made for one run."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from ag2_parallel.core.clock import SystemClock
+from ag2_parallel.core.engine import Engine
+from ag2_parallel.gate.on_demand import SharedGate
+from ag2_parallel.workers.daemon_threads import DaemonThreads
+
+
+class Machinery:
+    """An engine, worker threads and a gate."""
+
+    def __init__(self) -> None:
+        """Start the engine."""
+        self.clock = SystemClock()
+        self.engine = Engine()
+        self.threads = DaemonThreads("ag2-parallel-worker")
+        self.gate = SharedGate(loop=self.engine.loop, post=self.engine.post, spawn=self.threads.run, clock=self.clock)
+
+    def close(self) -> None:
+        """Close connections and end the threads; stuck ones are given up."""
+        if self.engine.pid == os.getpid():
+            self.gate.close(self.engine.call)
+        self.engine.close()
+        self.threads.close()
+
+
+class MachineryKeeper:
+    """Gives a run the kept machinery while a `with` block is open, or one of its own. Safe from any thread."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._lock = threading.Lock()
+        self._kept: Machinery | None = None
+        self._entered = 0
+
+    def keep(self) -> None:
+        """A `with` block was entered: keep one machinery until it is left."""
+        with self._lock:
+            self._entered += 1
+            if self._kept is None:
+                self._kept = Machinery()
+
+    def release(self) -> None:
+        """A `with` block was left; with the last one the machinery is closed."""
+        with self._lock:
+            self._entered -= 1
+            machinery = self._kept if self._entered == 0 else None
+            if machinery is not None:
+                self._kept = None
+        if machinery is not None:
+            machinery.close()
+
+    def lease(self) -> Lease:
+        """Machinery for one run."""
+        with self._lock:
+            if self._kept is not None and self._kept.engine.pid != os.getpid():
+                self._kept = Machinery()  # a forked child has none of the threads, and starts afresh
+            kept = self._kept
+        return Lease(kept or Machinery(), owned=kept is None)
+
+
+class Lease:
+    """The machinery of one run, to be ended with it."""
+
+    def __init__(self, machinery: Machinery, *, owned: bool) -> None:
+        """`owned` machinery is closed at the end."""
+        self.machinery = machinery
+        self._owned = owned
+
+    def end(self) -> None:
+        """The run is over."""
+        if self._owned:
+            self._owned = False
+            self.machinery.close()

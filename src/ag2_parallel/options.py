@@ -1,0 +1,216 @@
+"""The options of a runner, checked once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
+
+from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.policies import (
+    MAX_WORKERS,
+    Console,
+    HandleErrors,
+    RetryPolicy,
+    as_retry_policy,
+    is_number,
+    retry_problem,
+    seconds_problem,
+)
+
+if TYPE_CHECKING:
+    from ag2_parallel.ports import HumanInput, Observer
+
+ALIASES: Final = {"max_concurrency": "max_workers"}
+"""Other names of options, as other libraries have them."""
+
+UNAVAILABLE: Final = frozenset({
+    "rate_limits", "adaptive", "budget", "breaker", "hedge_after", "count_waiting", "journal", "cassette", "order",
+})  # fmt: skip
+"""Options that are planned and not accepted yet: an error, never accepted and ignored."""
+
+
+class RunnerOptions(TypedDict, total=False):
+    """Keyword options of `ParallelAgentRunner`; `Options` says what each means."""
+
+    max_concurrency: int | None
+    attempt_timeout: float | None
+    idle_timeout: float | None
+    run_timeout: float | None
+    grace: float
+    max_abandoned: int | None
+    retry: int | RetryPolicy
+    model_retry: int | RetryPolicy
+    backend: Literal["local"]
+    llm_config: Any
+    human_input: Literal["refuse"] | HumanInput
+    console: Console
+    progress: bool | Literal["auto"]
+    directory: str | os.PathLike[str] | None
+    resources: Mapping[str, Callable[[], Any]] | None
+    redact: Callable[[str], str] | None
+    observers: Iterable[Observer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a runner works.
+
+    Attributes:
+        max_workers: Tasks at once, 1 to 10,000; None: as many as tasks, at most `min(32, processors + 4)`.
+        timeout: Seconds for each task from its start, attempts and backoff included; None: no limit.
+        handle_errors: `collect`: every task runs and failures are results; `fail_fast`: the first
+            failure stops the run; `ignore`: only the succeeded are in the results.
+        attempt_timeout: Seconds for each attempt of a task.
+        idle_timeout: Seconds without an event or a byte from a model.
+        run_timeout: Seconds for the whole run.
+        grace: Seconds that a stopped task has to unwind.
+        max_abandoned: Stuck threads past which nothing new starts; None: `max(8, max_workers)`.
+        retry: Attempts of a whole task.
+        model_retry: Attempts of each model call.
+        backend: Where tasks run; "local" is threads of this process.
+        llm_config: AG2 model configuration for tasks whose `agent_config` has none.
+        human_input: "refuse", or a function that answers questions, called one at a time.
+        console: "quiet" hides AG2's own output; "prefix" and "grouped" show it with the task's name.
+        progress: Lines about the run on stderr; "auto" and True show them, False does not.
+        directory: Root of the tasks' own folders; None: under the system's temporary folder.
+        resources: Factories of things all tasks share, by name.
+        redact: Applied to all text before it is stored or printed; keys are masked in any case.
+        observers: Callables that are told of every event.
+    """
+
+    max_workers: int | None = None
+    timeout: float | None = None
+    handle_errors: HandleErrors = "collect"
+    attempt_timeout: float | None = None
+    idle_timeout: float | None = None
+    run_timeout: float | None = None
+    grace: float = 1.0
+    max_abandoned: int | None = None
+    retry: int | RetryPolicy = 1
+    model_retry: int | RetryPolicy = 5
+    backend: str = "local"
+    llm_config: Any = None
+    human_input: Any = "refuse"
+    console: Console = "quiet"
+    progress: bool | str = "auto"
+    directory: Any = None
+    resources: Mapping[str, Callable[[], Any]] | None = None
+    redact: Callable[[str], str] | None = None
+    observers: Sequence[Observer] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Check what a caller gave.
+
+        Raises:
+            ConfigurationError: With every problem at once.
+        """
+        values: dict[str, Any] = {}
+        problems: list[str] = []
+        for name, value in given.items():
+            real = ALIASES.get(name, name)
+            if real in UNAVAILABLE:
+                problems.append(f"option {name}: not available in this version; leave it out")
+            elif real not in _NAMES:
+                problems.append(_unknown(name))
+            elif real in values and values[real] is not None and value is not None and values[real] != value:
+                problems.append(f"options {name} and {real} mean the same and differ: {value!r} and {values[real]!r}")
+            elif values.get(real) is None:
+                values[real] = value
+        if not problems:
+            problems = list(_value_problems(values))
+        if problems:
+            raise ConfigurationError(problems)
+        values["observers"] = tuple(values.get("observers", ()))
+        return cls(**values)
+
+    def workers_for(self, total: int | None) -> int:
+        """How many tasks may run at once in a run of `total` tasks, or of a lazy source."""
+        if self.max_workers is not None:
+            return self.max_workers
+        usual = min(32, (os.cpu_count() or 1) + 4)
+        return usual if total is None else max(1, min(total, usual))
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """The retries of a whole task."""
+        return as_retry_policy(self.retry)
+
+    @property
+    def model_retry_policy(self) -> RetryPolicy:
+        """The retries of a model call."""
+        return as_retry_policy(self.model_retry)
+
+
+_NAMES = tuple(item.name for item in fields(Options))
+
+
+def _unknown(name: str) -> str:
+    near = get_close_matches(name, [*_NAMES, *ALIASES], n=1, cutoff=0.5)
+    return f"unknown option {name!r}" + (f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_NAMES)}")
+
+
+def _value_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    for name in ("timeout", "attempt_timeout", "idle_timeout", "run_timeout"):
+        if problem := seconds_problem(values.get(name)):
+            yield f"option {name}: {problem}"
+    for name in ("retry", "model_retry"):
+        if problem := retry_problem(values.get(name, 1)):
+            yield f"option {name}: {problem}"
+    yield from _number_problems(values)
+    yield from _choice_problems(values)
+    yield from _object_problems(values)
+
+
+def _number_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    workers = values.get("max_workers")
+    if workers is not None and not _whole(workers, 1, MAX_WORKERS):
+        yield f"option max_workers: {workers!r} is not a whole number from 1 to {MAX_WORKERS}"
+    grace = values.get("grace", 1.0)
+    if not is_number(grace) or not 0 <= grace <= 3600:
+        yield f"option grace: {grace!r} is not a number of seconds from 0 to 3600"
+    abandoned = values.get("max_abandoned")
+    if abandoned is not None and not _whole(abandoned, 1, MAX_WORKERS):
+        yield f"option max_abandoned: {abandoned!r} is not a whole number from 1 to {MAX_WORKERS}"
+
+
+def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    if (strategy := values.get("handle_errors", "collect")) not in get_args(HandleErrors):
+        yield f"option handle_errors: {strategy!r} is none of {_quoted(get_args(HandleErrors))}"
+    if (console := values.get("console", "quiet")) not in get_args(Console):
+        yield f"option console: {console!r} is none of {_quoted(get_args(Console))}"
+    if (backend := values.get("backend", "local")) != "local":
+        yield f'option backend: {backend!r} is not available in this version; use "local"'
+    if (progress := values.get("progress", "auto")) != "auto" and not isinstance(progress, bool):
+        yield f'option progress: {progress!r} is none of "auto", True, False'
+    human = values.get("human_input", "refuse")
+    if human != "refuse" and not callable(human):
+        yield f'option human_input: {human!r} is neither "refuse" nor a function of a HumanInputRequest'
+
+
+def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    resources = values.get("resources")
+    if resources is not None and not (isinstance(resources, Mapping) and all(map(callable, resources.values()))):
+        yield "option resources: not a mapping from names to functions that make something"
+    if (redact := values.get("redact")) is not None and not callable(redact):
+        yield f"option redact: {redact!r} is not a function of text"
+    directory = values.get("directory")
+    if directory is not None and not isinstance(directory, str | Path | os.PathLike):
+        yield f"option directory: {directory!r} is not a path"
+    observers = values.get("observers", ())
+    if not isinstance(observers, Iterable) or isinstance(observers, str):
+        yield f"option observers: {observers!r} is not a list of functions"
+    else:
+        yield from (f"option observers: {item!r} cannot be called" for item in observers if not callable(item))
+
+
+def _whole(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _quoted(choices: Iterable[str]) -> str:
+    return ", ".join(f'"{choice}"' for choice in choices)

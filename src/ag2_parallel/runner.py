@@ -1,0 +1,215 @@
+"""The public face: `ParallelAgentRunner` and `run_agents_parallel`."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+
+from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
+from ag2_parallel.options import Options, RunnerOptions
+from ag2_parallel.run_results import RunResults, failure_message
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
+
+    from ag2_parallel.assembly import ActiveRun
+    from ag2_parallel.machinery import MachineryKeeper
+    from ag2_parallel.policies import HandleErrors
+    from ag2_parallel.results import ParallelTaskResult
+    from ag2_parallel.streaming import ResultStream
+    from ag2_parallel.tasks import ParallelTask
+
+Tasks: TypeAlias = "Iterable[ParallelTask | Mapping[str, Any]]"
+AsyncTasks: TypeAlias = "Tasks | AsyncIterable[ParallelTask | Mapping[str, Any]]"
+
+
+class ParallelAgentRunner:
+    """Runs AG2 agents and agent teams at once.
+
+    Every task ends in exactly one result. Agents are copied or made anew for each attempt, time
+    limits hold whatever the agents do, and a failure is a value that harms no other task.
+
+    A runner is safe to use from several threads; each run is independent. Inside a `with` block it
+    keeps its engine and connections from run to run.
+    """
+
+    def __init__(
+        self,
+        max_workers: int | None = None,
+        timeout: float | None = None,
+        handle_errors: HandleErrors = "collect",
+        **options: Unpack[RunnerOptions],
+    ) -> None:
+        """Check the options; nothing starts.
+
+        Args:
+            max_workers: Tasks at once, 1 to 10,000; None: `min(tasks, min(32, processors + 4))`.
+            timeout: Seconds for each task from its start; None: no limit.
+            handle_errors: "collect", "fail_fast" or "ignore".
+            **options: See `ag2_parallel.options.Options`.
+
+        Raises:
+            ConfigurationError: For an unknown option or a value out of range, all at once.
+        """
+        self._options = Options.of(
+            {
+                **options,
+                "max_workers": _either(max_workers, options),
+                "timeout": timeout,
+                "handle_errors": handle_errors,
+            }
+        )
+        self._lock = threading.Lock()
+        self._made_keeper: MachineryKeeper | None = None
+
+    @property
+    def _keeper(self) -> MachineryKeeper:
+        from ag2_parallel.machinery import MachineryKeeper  # with the first run: importing the package stays cheap
+
+        with self._lock:
+            if self._made_keeper is None:
+                self._made_keeper = MachineryKeeper()
+            return self._made_keeper
+
+    # ---- running
+
+    def run(self, tasks: Tasks, *, run_id: str | None = None) -> RunResults:
+        """Run the tasks and wait for all of them. Works inside a running event loop too, such as a notebook's.
+
+        Args:
+            tasks: A list of `ParallelTask` or dicts, checked whole before anything starts; or any other
+                iterable, read as workers become free.
+            run_id: A name for the run; None: made from the time.
+
+        Raises:
+            ConfigurationError: With every problem of every task; nothing was started.
+            RunFailedError: With `handle_errors="fail_fast"` when a task did not succeed, or when the
+                source of tasks raised; it has `.results`.
+            RunInterrupted: After Ctrl-C; it has `.results`.
+        """
+        from ag2_parallel.streaming import wait_for_end
+
+        active = self._accepted(tasks, run_id, streamed=False)
+        if active.is_async:
+            raise ConfigurationError(
+                "tasks: an async iterable needs `await runner.arun(tasks)` or `runner.astream(tasks)`"
+            )
+        lease = self._keeper.lease()
+        try:
+            active.start(lease.machinery)
+            interrupts = wait_for_end(active)
+            results = active.results(active.outlet.take_all())
+        finally:
+            lease.end()
+        if interrupts:
+            raise RunInterrupted(f"interrupted; {results!r}", results)
+        return self._checked(active, results)
+
+    async def arun(self, tasks: AsyncTasks, *, run_id: str | None = None) -> RunResults:
+        """Like `run`, for async code: the loop stays free. Cancelling stops the run and waits for its clean-up."""
+        from ag2_parallel.streaming import drained
+
+        active = self._accepted(tasks, run_id, streamed=True)
+        collected = [result async for result in drained(active, self._keeper.lease)]
+        return self._checked(active, active.results(collected))
+
+    a_run = arun
+
+    def stream(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[ParallelTaskResult]:
+        """Yield each result as it is there. Leaving the loop stops the run; tasks are checked at the call.
+
+        With `handle_errors="fail_fast"` it yields what there is and then raises `RunFailedError`. With
+        `"ignore"` only the succeeded are yielded.
+        """
+        active = self._accepted(tasks, run_id, streamed=True)
+        if active.is_async:
+            raise ConfigurationError("tasks: an async iterable needs `runner.astream(tasks)`")
+        from ag2_parallel.streaming import ResultStream
+
+        seen: list[ParallelTaskResult] = []
+        stream = ResultStream(active, self._keeper.lease, lambda: self._end_of_stream(active, seen))
+        return self._shown(stream, seen)
+
+    def _shown(self, stream: ResultStream, seen: list[ParallelTaskResult]) -> Iterator[ParallelTaskResult]:
+        with stream:
+            for result in stream:
+                if self._keeps(result, seen):
+                    yield result
+
+    def astream(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[ParallelTaskResult, None]:
+        """Like `stream`, for async code."""
+        return self._ashown(self._accepted(tasks, run_id, streamed=True))
+
+    async def _ashown(self, active: ActiveRun) -> AsyncGenerator[ParallelTaskResult, None]:
+        from ag2_parallel.streaming import drained
+
+        seen: list[ParallelTaskResult] = []
+        async with aclosing(drained(active, self._keeper.lease)) as results:
+            async for result in results:
+                if self._keeps(result, seen):
+                    yield result
+        self._end_of_stream(active, seen)
+
+    # ---- how
+
+    def _accepted(self, tasks: Any, run_id: str | None, *, streamed: bool) -> ActiveRun:
+        from ag2_parallel.assembly import ActiveRun, check_run_id
+
+        check_run_id(run_id)
+        active = ActiveRun(self._options, streamed=streamed, run_id=run_id)
+        active.take(tasks)
+        return active
+
+    def _keeps(self, result: ParallelTaskResult, seen: list[ParallelTaskResult]) -> bool:
+        """Whether a streamed result is shown; remembers those that the error at the end will carry."""
+        if self._options.handle_errors == "fail_fast":
+            seen.append(result)
+        return result.ok or self._options.handle_errors != "ignore"
+
+    def _end_of_stream(self, active: ActiveRun, seen: list[ParallelTaskResult]) -> None:
+        self._checked(active, active.results(seen))
+
+    def _checked(self, active: ActiveRun, results: RunResults) -> RunResults:
+        """Raise what a run that failed as a whole raises."""
+        error = active.source_error
+        if error is not None:
+            message = f"the run failed: {type(error).__name__}: {active.redactor.text(str(error))}"
+            raise RunFailedError(message, results) from error
+        if results.stop_reason == "fail_fast":
+            bad = [result for result in results.values() if not result.ok]
+            raise RunFailedError(failure_message(bad, len(results)), results)
+        return results
+
+    # ---- keeping the machinery
+
+    def __enter__(self) -> Self:
+        """Keep engine and connections across runs."""
+        self._keeper.keep()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self._keeper.release()
+
+    def __repr__(self) -> str:
+        """The main options."""
+        o = self._options
+        return (
+            f"ParallelAgentRunner(max_workers={o.max_workers}, timeout={o.timeout}, handle_errors={o.handle_errors!r})"
+        )
+
+
+def _either(max_workers: int | None, options: RunnerOptions) -> int | None:
+    return max_workers if max_workers is not None else options.get("max_concurrency")
+
+
+def run_agents_parallel(
+    tasks: Tasks,
+    max_workers: int | None = None,
+    timeout: float | None = None,
+    handle_errors: HandleErrors = "collect",
+    **options: Unpack[RunnerOptions],
+) -> RunResults:
+    """Run the tasks at once and wait for all of them: `ParallelAgentRunner(...).run(tasks)`."""
+    return ParallelAgentRunner(max_workers, timeout, handle_errors, **options).run(tasks)

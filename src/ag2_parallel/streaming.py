@@ -1,0 +1,154 @@
+"""Waiting for a run: for its end, or result by result, in blocking and in async code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ag2_parallel.assembly import ActiveRun
+    from ag2_parallel.machinery import Lease
+    from ag2_parallel.results import ParallelTaskResult
+
+_log = logging.getLogger("ag2_parallel")
+
+_STAGES = {
+    1: "interrupted: nothing new starts, running tasks finish; interrupt again to stop them",
+    2: "interrupted again: running tasks are stopped; interrupt once more to leave at once",
+}
+
+
+def wait_for_end(active: ActiveRun) -> int:
+    """Wait until a run is over; returns how often the user interrupted.
+
+    The first interrupt lets running tasks finish, the second stops them, the third waits no more.
+    """
+    interrupts = 0
+    while True:
+        try:
+            active.outlet.wait_finished()
+        except KeyboardInterrupt:
+            interrupts += 1
+            if interrupts > 2:
+                return interrupts
+            _log.warning("run %s %s", active.run_id, _STAGES[interrupts])
+            active.stop("interrupted", stop_running=interrupts == 2)
+        else:
+            return interrupts
+
+
+class ResultStream(Iterator["ParallelTaskResult"]):
+    """Results as they come. The run starts with the first `next` and is stopped when the stream is closed.
+
+    Leaving a `for` loop closes it once the stream is no longer referenced; `close()` or a `with` block
+    does it at once, and waits until nothing of the run is left.
+    """
+
+    def __init__(self, active: ActiveRun, lease: Callable[[], Lease], ended: Callable[[], None]) -> None:
+        """`ended` is called after the last result and may raise what the run ends with."""
+        self._active = active
+        self._make_lease = lease
+        self._lease: Lease | None = None
+        self._ended = ended
+        self._closed = False
+
+    def __next__(self) -> ParallelTaskResult:
+        """The next result."""
+        if self._closed:
+            raise StopIteration
+        if self._lease is None:
+            self._lease = self._make_lease()
+            self._active.start(self._lease.machinery)
+        try:
+            self._active.outlet.wait()
+        except BaseException:
+            self.close()
+            raise
+        result = self._active.outlet.take()
+        if result is None:
+            self.close()
+            self._ended()
+            raise StopIteration
+        self._active.handed_out()
+        return result
+
+    def close(self) -> None:
+        """Stop what still runs, wait for it, and let go of the machinery."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._lease is not None:
+            if not self._active.outlet.finished:
+                self._active.stop("cancelled", stop_running=True)
+                self._active.outlet.wait_finished()
+            self._lease.end()
+
+    def __enter__(self) -> Self:
+        """Close at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """See `close`."""
+        self.close()
+
+    def __del__(self) -> None:
+        """See `close`."""
+        self.close()
+
+
+async def drained(active: ActiveRun, lease: Callable[[], Lease]) -> AsyncGenerator[ParallelTaskResult, None]:
+    """Start a run and yield its results on the caller's loop; leaving early stops it and waits for its clean-up."""
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+    held = await asyncio.to_thread(lease)
+    active.outlet.on_change(lambda: _call(loop, changed.set))
+    feeding = active.start(held.machinery)
+    try:
+        while True:
+            changed.clear()
+            while (result := active.outlet.take()) is not None:
+                active.handed_out()
+                yield result
+            if active.outlet.finished:
+                return
+            await changed.wait()
+    finally:
+        await _uncancelled(_clean_up(active, held, feeding))
+
+
+async def _clean_up(active: ActiveRun, held: Lease, feeding: asyncio.Task[None] | None) -> None:
+    active.outlet.on_change(None)
+    if not active.outlet.finished:
+        active.stop("cancelled", stop_running=True)
+        if feeding is not None:
+            feeding.cancel()
+        await asyncio.to_thread(active.outlet.wait_finished)
+    if feeding is not None:
+        await asyncio.gather(feeding, return_exceptions=True)
+    await asyncio.to_thread(held.end)
+
+
+async def _uncancelled(coroutine: Coroutine[None, None, None]) -> None:
+    """Wait for `coroutine` to its end, also while the waiting task is being cancelled."""
+    work = asyncio.ensure_future(coroutine)
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    work.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    with contextlib.suppress(RuntimeError):  # the caller's loop is closed
+        loop.call_soon_threadsafe(function)

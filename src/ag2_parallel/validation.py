@@ -1,0 +1,167 @@
+"""Checks of tasks before anything starts: every problem of every task at once."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from ag2_parallel.errors import ConfigurationError, DuplicateTaskError, UnsupportedAgentError
+from ag2_parallel.policies import retry_problem, seconds_problem
+from ag2_parallel.tasks import TASK_FIELDS, ParallelTask, Template
+
+
+class Problem(NamedTuple):
+    """What is wrong with a task, and the error that says so where it is the only kind."""
+
+    text: str
+    error: type[ConfigurationError] = ConfigurationError
+
+
+AgentProblems = Callable[[ParallelTask], Iterable[Problem]]
+"""Looks at a task's agent; the frameworks know what can be run and copied."""
+
+
+def raise_for(problems: Sequence[Problem]) -> None:
+    """Raise all problems together, as the most specific error that fits them all."""
+    if problems:
+        kinds = {problem.error for problem in problems}
+        raise (kinds.pop() if len(kinds) == 1 else ConfigurationError)([problem.text for problem in problems])
+
+
+def name_key(name: str) -> str:
+    """What must be unique: the name after NFC, case folding and stripping."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
+
+
+def as_task(given: object, position: int) -> tuple[ParallelTask | None, list[Problem]]:
+    """A task, or a dict that stands for one, as a task; or what is wrong with it."""
+    if isinstance(given, ParallelTask):
+        return given, []
+    where = f"task number {position + 1}"
+    if not isinstance(given, Mapping):
+        return None, [Problem(f"{where}: a {type(given).__name__} is neither a ParallelTask nor a dict")]
+    if isinstance(name := given.get("name"), str):
+        where = f'task "{name}"'
+    problems = [Problem(f"{where}: {_unknown_key(key)}") for key in given if key not in TASK_FIELDS]
+    if "name" not in given:
+        problems.append(Problem(f"{where}: it has no name"))
+    return (None, problems) if problems else (ParallelTask(**given), [])
+
+
+def task_problems(task: ParallelTask, position: int, *, has_llm_config: bool, agents: AgentProblems) -> list[Problem]:
+    """What is wrong with a task by itself."""
+    bad_name = _name_problem(task.name)
+    where = f"task number {position + 1}" if bad_name else f'task "{task.name}"'
+    texts = [bad_name] if bad_name else []
+    texts += _prompt_problems(task)
+    texts += _agent_choice_problems(task, has_llm_config=has_llm_config)
+    texts += _value_problems(task)
+    problems = [Problem(f"{where}: {text}") for text in texts]
+    return problems or list(agents(task))
+
+
+def duplicate_problem(name: str, position: int, seen: dict[str, int]) -> Problem | None:
+    """A name that is there already; `seen`, from `name_key` to position, is kept up."""
+    first = seen.setdefault(name_key(name), position)
+    if first == position:
+        return None
+    text = (
+        f'task name "{name}" is used twice, at positions {first + 1} and {position + 1} '
+        "(names are compared after NFC, case folding and stripping); give each task a name of its own"
+    )
+    return Problem(text, DuplicateTaskError)
+
+
+def _name_problem(name: object) -> str | None:
+    if not isinstance(name, str):
+        return f"its name {name!r} is not text"
+    if not name.strip():
+        return "its name is blank"
+    if len(name) > 200:
+        return f"its name has {len(name)} characters, and 200 are the most: {name[:40]!r}…"
+    bad = next((c for c in name if unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"}), None)
+    return f"its name {name!a} has the control character or lone surrogate {bad!a}" if bad else None
+
+
+def _prompt_problems(task: ParallelTask) -> list[str]:
+    prompt: Any = task.prompt
+    if isinstance(prompt, str | Template | Mapping) or callable(prompt):
+        return []
+    if isinstance(prompt, Sequence) and prompt and all(isinstance(message, Mapping) for message in prompt):
+        return []
+    return [
+        (
+            f"prompt: a {type(prompt).__name__} is none of text, a Template, a message (a dict), a list of messages, "
+            "a function of the TaskContext"
+        )
+    ]
+
+
+def _agent_choice_problems(task: ParallelTask, *, has_llm_config: bool) -> list[str]:
+    given = [name for name in ("agent_config", "agent", "run") if getattr(task, name) is not None]
+    if len(given) > 1:
+        return [f"it has {' and '.join(given)}; give exactly one of agent_config, agent and run"]
+    if not given and not has_llm_config:
+        return ["it has none of agent_config, agent and run, and the runner has no llm_config"]
+    problems = []
+    if task.agent_config is not None and not isinstance(task.agent_config, Mapping):
+        problems.append(f"agent_config: a {type(task.agent_config).__name__} is not a dict")
+    if task.run is not None and not callable(task.run) and not isinstance(task.run, str):
+        problems.append(f'run: a {type(task.run).__name__} is neither a function nor "module:attribute"')
+    problems += [
+        f'{name}: "{path}" is not of the form "module:attribute"'
+        for name in ("agent", "run")
+        if isinstance(path := getattr(task, name), str) and not all(path.partition(":"))
+    ]
+    return problems
+
+
+def _value_problems(task: ParallelTask) -> list[str]:
+    limits = ("timeout", "attempt_timeout", "idle_timeout")
+    problems = [f"{name}: {problem}" for name in limits if (problem := seconds_problem(getattr(task, name)))]
+    if task.retry is not None and (problem := retry_problem(task.retry)):
+        problems.append(f"retry: {problem}")
+    if task.max_turns is not None and not _whole(task.max_turns, 1):
+        problems.append(f"max_turns: {task.max_turns!r} is not a whole number from 1")
+    if not _whole(task.output_retries, 0):
+        problems.append(f"output_retries: {task.output_retries!r} is not a whole number from 0")
+    if not _whole(task.priority, -(10**9)):
+        problems.append(f"priority: {task.priority!r} is not a whole number")
+    return problems + _object_problems(task)
+
+
+def _object_problems(task: ParallelTask) -> list[str]:
+    problems = [
+        f"{name}: a {type(value).__name__} is not a mapping"
+        for name in ("context", "summary_args")
+        if (value := getattr(task, name)) is not None and not isinstance(value, Mapping)
+    ]
+    if task.group is not None and not isinstance(task.group, str):
+        problems.append(f"group: {task.group!r} is not text")
+    depends: Any = task.depends_on
+    if isinstance(depends, str) or not isinstance(depends, Sequence) or not all(isinstance(d, str) for d in depends):
+        problems.append(f"depends_on: {depends!r} is not a list of task names")
+    if task.accept is not None and not callable(task.accept):
+        problems.append(f"accept: {task.accept!r} is not a function of the result")
+    return problems
+
+
+def unsupported(task: ParallelTask) -> Problem:
+    """The problem of an agent that no framework knows."""
+    text = (
+        f'task "{task.name}": agent: a {type(task.agent).__name__} is no agent; pass an AG2 agent, a pair, a list of '
+        'agents, a GroupChat or a Pattern, a function that returns one, or the text "module:attribute"'
+    )
+    return Problem(text, UnsupportedAgentError)
+
+
+def _unknown_key(key: object) -> str:
+    near = get_close_matches(str(key), TASK_FIELDS, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(TASK_FIELDS)}"
+    return f"unknown key {key!r}; {hint}"
+
+
+def _whole(value: object, low: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= low

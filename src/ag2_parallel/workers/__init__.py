@@ -1,0 +1,1 @@
+"""The threads that attempts run on, and how an attempt is stopped."""

@@ -1,0 +1,303 @@
+"""One attempt of a task, on the thread it owns: from the order to the outcome."""
+
+from __future__ import annotations
+
+import contextvars
+import copy
+import inspect
+import logging
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
+from ag2_parallel.events import RunWarning, TaskReported
+from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
+from ag2_parallel.results import ParallelTaskResult, TaskStatus
+from ag2_parallel.tasks import TaskContext, safe_file_name
+from ag2_parallel.workers.coroutines import Coroutines
+from ag2_parallel.workers.locating import locate
+from ag2_parallel.workers.prompts import rendered
+from ag2_parallel.workers.stop_signal import StopSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from pathlib import Path
+
+    from ag2_parallel.events import Event
+    from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Clock, Framework, FrameworkChoice
+    from ag2_parallel.redaction import Redactor
+    from ag2_parallel.results import TaskError
+    from ag2_parallel.tasks import HumanInputRequest
+    from ag2_parallel.workers.claims import Claims
+    from ag2_parallel.workers.daemon_threads import DaemonThreads
+    from ag2_parallel.workers.questions import Questions
+
+_log = logging.getLogger("ag2_parallel.tasks")
+
+CURRENT: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("ag2_parallel_attempt", default=None)
+"""The attempt whose code is running, so that a run inside a task is stopped with it and its prints are its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunServices:
+    """What all attempts of a run share."""
+
+    run_id: str
+    directory: Path
+    context: contextvars.Context
+    frameworks: FrameworkChoice
+    resources: Mapping[str, Any]
+    questions: Questions
+    claims: Claims
+    redactor: Redactor
+    threads: DaemonThreads
+    clock: Clock
+    task_error: Callable[..., TaskError]
+    emit: Callable[..., None]
+    observed: Callable[[], bool]
+    console: Callable[[str], list[str]]
+    """From a task's name to the list its console text is appended to."""
+    open_gate: Callable[..., AttemptGate]
+
+
+class Attempt:
+    """One attempt: the scope that its code runs in, and the services behind its `TaskContext`."""
+
+    def __init__(self, order: AttemptOrder, services: RunServices, listener: BackendListener) -> None:
+        """Nothing runs yet."""
+        self.order = order
+        self._services = services
+        self._listener = listener
+        self.signal = StopSignal()
+        self.draft = Draft(console=services.console(order.task.name))
+        self.redactor = services.redactor
+        self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
+        self._directory = services.directory / safe_file_name(order.task.name, order.index)
+        self._framework: Framework | None = None
+        self.gate = services.open_gate(
+            remaining=self.remaining,
+            check_call=self.check_call,
+            alive=self.sign_of_life,
+            waiting=lambda waiting: self._tell_waiting(waiting=waiting),
+            emit=self.emit,
+            observed=services.observed,
+        )
+
+    # ---- running
+
+    def run(self) -> None:
+        """Run the attempt on the calling thread and report its outcome."""
+        outcome = self._services.context.copy().run(self._outcome)
+        self._services.claims.release(self.order.index)
+        self._listener.attempt_ended(self.order.index, self.order.attempt, outcome)
+
+    def _outcome(self) -> AttemptOutcome:
+        CURRENT.set(self)
+        try:
+            with self.signal.user_code():
+                answer = self._answer()
+        except BaseException as error:
+            how = "cut" if self.signal.interrupted or getattr(self.gate, "was_cut", False) else "unwound"
+            return AttemptOutcome(error=self._error(error), ended="returned" if self.signal.reason is None else how)
+        finally:
+            self._coroutines.close()
+        return AttemptOutcome(answer=answer)
+
+    def _error(self, error: BaseException) -> TaskError:
+        return self._services.task_error(error, self.redactor, self.draft)
+
+    def _answer(self) -> Answer:
+        task = self.order.task
+        ctx = self._context()
+        agent, fresh = self._agent(ctx)
+        ctx.prompt = rendered(task.prompt, ctx)
+        self._framework = framework = self._framework_for(agent)
+        answer = framework.run(Work(task=task, agent=agent, fresh=fresh, ctx=ctx, scope=self))
+        self.draft.context = self.draft.context or ctx.context
+        self._accept(answer)
+        return answer
+
+    def _context(self) -> TaskContext:
+        task = self.order.task
+        try:
+            context = copy.deepcopy(dict(task.context or {}))
+        except Exception as error:
+            msg = f'task "{task.name}": its context cannot be copied ({error}); put plain data in it, and live objects in resources='
+            raise ConfigurationError(msg) from error
+        self.draft.context = context
+        return TaskContext(
+            task,
+            index=self.order.index,
+            attempt=self.order.attempt,
+            context=context,
+            upstream=self.order.upstream,
+            resources=self._services.resources,
+            directory=self._directory,
+            services=self,
+        )
+
+    def _agent(self, ctx: TaskContext) -> tuple[Any, bool]:
+        """What to run, and whether it was made for this attempt alone."""
+        task = self.order.task
+        if task.run is not None:
+            return (locate(task.run) if isinstance(task.run, str) else task.run), False
+        agent = locate(task.agent) if isinstance(task.agent, str) else task.agent
+        if agent is None or not callable(agent) or self._services.frameworks.recognising(agent) is not None:
+            return agent, False
+        made = agent(ctx) if takes_argument(agent) else agent()
+        if inspect.iscoroutine(made):
+            made = self.run_coroutine(made)
+        return made, True
+
+    def _framework_for(self, agent: object) -> Framework:
+        if self.order.task.run is not None:
+            return self._services.frameworks.functions
+        if agent is None:
+            return self._services.frameworks.classic
+        framework = self._services.frameworks.recognising(agent)
+        if framework is not None:
+            return framework
+        raise UnsupportedAgentError(
+            f'task "{self.order.task.name}": a {type(agent).__name__} is no agent that can be run; '
+            "return an AG2 agent, a pair, a list of agents, a GroupChat or a Pattern"
+        )
+
+    def _accept(self, answer: Answer) -> None:
+        accept = self.order.task.accept
+        if accept is None:
+            return
+        verdict = accept(self._provisional(answer))
+        if verdict is not True and verdict is not None:
+            raise AnswerRejectedError(verdict if isinstance(verdict, str) else "accept returned False")
+
+    def _provisional(self, answer: Answer) -> ParallelTaskResult:
+        task, draft = self.order.task, self.draft
+        return ParallelTaskResult(
+            name=task.name,
+            index=self.order.index,
+            status=TaskStatus.SUCCEEDED,
+            output=answer.output,
+            summary=answer.summary,
+            chat_history=list(draft.chat_history),
+            context=draft.context,
+            last_speaker=draft.last_speaker,
+            stop_reason=answer.stop_reason,
+            usage=self.gate.usage(),
+            attempts=self.order.attempt,
+            metadata=task.metadata,
+            group=task.group,
+            started_at=None,
+            finished_at=datetime.now(UTC),
+        )
+
+    # ---- AttemptScope
+
+    def check(self) -> None:
+        """See `ports.AttemptScope`."""
+        if self.signal.reason is not None:
+            with self.signal.own_code():
+                self.signal.check()
+
+    def check_call(self) -> None:
+        """See `ports.AttemptScope`."""
+        if self.signal.reason is not None:
+            with self.signal.own_code():
+                self.signal.check_call()
+
+    def sign_of_life(self) -> None:
+        """See `ports.AttemptScope`."""
+        if self.order.task.idle_timeout is not None:
+            self._listener.attempt_alive(self.order.index, self.order.attempt)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """See `ports.AttemptScope`."""
+        self._tell_waiting(waiting=True)
+        try:
+            yield
+        finally:
+            self._tell_waiting(waiting=False)
+
+    def _tell_waiting(self, *, waiting: bool) -> None:
+        self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting)
+
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """See `ports.AttemptScope`."""
+        return self._coroutines.run(coroutine)
+
+    def ask(self, request: HumanInputRequest) -> str:
+        """See `ports.AttemptScope`."""
+        return self._services.questions.ask(request, self)
+
+    def emit(self, event: type[Event], **fields: Any) -> None:
+        """See `ports.AttemptScope`."""
+        self._services.emit(
+            event, task=self.order.task.name, index=self.order.index, attempt=self.order.attempt, **fields
+        )
+
+    @property
+    def observed(self) -> bool:
+        """See `ports.AttemptScope`."""
+        return self._services.observed()
+
+    def claim(self, made: object) -> None:
+        """See `ports.AttemptScope`."""
+        self._services.claims.claim(made, index=self.order.index, task=self.order.task.name)
+
+    def hold(self, thing: object, what: str) -> None:
+        """See `ports.AttemptScope`."""
+        if self._services.claims.hold(thing, index=self.order.index):
+            message = (
+                f'task "{self.order.task.name}" and another running task hold the same {what}; '
+                "what one of them changes in it the other sees: make it in the factory"
+            )
+            _log.warning(message)
+            self.emit(RunWarning, message=message)
+
+    # ---- ContextServices
+
+    def remaining(self) -> float | None:
+        """See `TaskContext.remaining`."""
+        if self.order.deadline is None:
+            return None
+        return max(0.0, self.order.deadline - self._services.clock.monotonic())
+
+    def report(self, message: str) -> None:
+        """See `TaskContext.report`."""
+        self.sign_of_life()
+        text = self.redactor.text(str(message))
+        _log.info("%s", text, extra={"task": self.order.task.name, "attempt": self.order.attempt})
+        self.emit(TaskReported, message=text)
+        self.check()
+
+    def llm_config(self, config: Any) -> Any:
+        """See `TaskContext.llm_config`."""
+        with self.signal.own_code() if self.signal.reason is not None else nullcontext():
+            return self._services.frameworks.classic.routed(config, self)
+
+    # ---- for the backend
+
+    def snapshot(self) -> Snapshot:
+        """What the attempt has now; safe from any thread."""
+        directory = str(self._directory) if self._directory.exists() else None
+        return Snapshot(draft=self.draft, usage=self.gate.usage(), waited=self.gate.waited(), directory=directory)
+
+
+class AnswerRejectedError(Exception):
+    """Raised where a task's `accept` refused the answer."""
+
+    kind = "rejected"
+
+
+def takes_argument(function: Callable[..., Any]) -> bool:
+    """Whether a factory wants the `TaskContext`."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(
+        (p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}) or p.kind is p.VAR_POSITIONAL
+        for p in parameters
+    )

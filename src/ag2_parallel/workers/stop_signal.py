@@ -1,0 +1,144 @@
+"""How one attempt is told to stop.
+
+The engine sets the signal; the attempt's code meets it at its checkpoints as `TaskStopped`:
+
+    set        the first checkpoint raises; after that the attempt unwinds: events pass, model calls are refused
+    insisting  the grace is used up: every checkpoint raises, a little later each time, so that code which
+               swallows the signal cannot spin; and the signal is raised once inside running Python code
+
+Raising inside running code (`PyThreadState_SetAsyncExc`) may hit any bytecode of the thread. So
+that it lands in the user's code and never between two lines of ours, the thread says when it is
+in the user's code, and both sides do that under one lock. It is only ever raised once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ag2_parallel.errors import TaskStopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SWALLOWED_DELAY = 0.02
+"""Seconds by which each further raise is later than the one before."""
+
+_LONGEST_DELAY = 0.5
+
+
+class StopSignal:
+    """The stop signal of one attempt."""
+
+    def __init__(self) -> None:
+        """Not set."""
+        self.reason: str | None = None
+        self.interrupted = False
+        """Whether the signal was raised inside running code."""
+        self._insisting = False
+        self._raised = 0
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+        self._in_user_code = False
+        self._on_stop: list[Callable[[], None]] = []
+
+    def set(self, reason: str) -> None:
+        """Make the next checkpoint raise. Only the first reason counts."""
+        with self._lock:
+            if self.reason is not None:
+                return
+            self.reason = reason
+            callbacks = list(self._on_stop)
+        for callback in callbacks:
+            callback()
+
+    def insist(self) -> None:
+        """Make every checkpoint raise from now on, and tell those who listen once more."""
+        with self._lock:
+            self._insisting = True
+            callbacks = list(self._on_stop)
+        for callback in callbacks:
+            callback()
+
+    def interrupt(self) -> None:
+        """Raise the signal inside the thread's running code, if that is the user's; once."""
+        with self._lock:
+            if self.interrupted or self._thread is None or not self._in_user_code:
+                return
+            self.interrupted = True
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(TaskStopped))
+
+    @contextmanager
+    def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
+        """While inside, call `callback` when the signal is set or insisted on; at once if it is set already."""
+        with self._lock:
+            self._on_stop.append(callback)
+            already = self.reason is not None
+        if already:
+            callback()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._on_stop.remove(callback)
+
+    def check(self) -> None:
+        """A checkpoint: raise once, and after the grace each time."""
+        if self.reason is not None and (self._insisting or not self._raised):
+            self._raise()
+
+    def check_call(self) -> None:
+        """The checkpoint before a model call: raise whenever the signal is set."""
+        if self.reason is not None:
+            self._raise()
+
+    def _raise(self) -> None:
+        self._raised += 1
+        if self._raised > 1:
+            time.sleep(min(_SWALLOWED_DELAY * self._raised, _LONGEST_DELAY))
+        raise TaskStopped(self.reason or "cancelled")
+
+    @contextmanager
+    def user_code(self) -> Iterator[None]:
+        """Mark what runs inside, on this thread, as the user's."""
+        self._thread = threading.get_ident()
+        try:
+            with self._lock:
+                self._in_user_code = True
+            yield
+        finally:
+            self._leave()
+
+    @contextmanager
+    def own_code(self) -> Iterator[None]:
+        """Mark what runs inside as ours again, for calls from the user's code into the package."""
+        with self._lock:
+            inside = self._in_user_code and self._thread == threading.get_ident()
+            if inside:
+                self._in_user_code = False
+        try:
+            yield
+        finally:
+            if inside:
+                with self._lock:
+                    self._in_user_code = True
+
+    def _leave(self) -> None:
+        """Leave the user's code: afterwards nothing is raised any more.
+
+        A signal raised a moment before may still be under way and land in here; it is raised once,
+        so a second try gets through.
+        """
+        for _ in range(2):
+            try:
+                with self._lock:
+                    self._in_user_code = False
+                    thread, self._thread = self._thread, None
+                    if self.interrupted and thread is not None:
+                        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+                break
+            except TaskStopped:
+                continue

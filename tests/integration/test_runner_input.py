@@ -1,0 +1,125 @@
+"""S10, F06: bad input is refused before anything starts, every problem at once."""
+
+import pytest
+
+from ag2_parallel import (
+    ConfigurationError,
+    DependencyCycleError,
+    DuplicateTaskError,
+    ParallelAgentRunner,
+    ParallelTask,
+    UnknownDependencyError,
+    UnsupportedAgentError,
+)
+
+pytestmark = pytest.mark.usefixtures("no_threads_left")
+
+
+def runner(**options):
+    return ParallelAgentRunner(**{"progress": False, **options})
+
+
+def ok(ctx):
+    return f"done {ctx.name}"
+
+
+def named(*names, run=ok, **fields):
+    return [ParallelTask(name, run=run, **fields) for name in names]
+
+
+class TestValidation:
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"max_worker": 3}, "did you mean 'max_workers'"),
+            ({"max_workers": 0}, "max_workers: 0"),
+            ({"max_workers": True}, "max_workers: True"),
+            ({"max_workers": 10_001}, "max_workers"),
+            ({"timeout": 0}, "timeout: 0"),
+            ({"timeout": -1}, "timeout: -1"),
+            ({"timeout": float("nan")}, "timeout: nan"),
+            ({"timeout": True}, "timeout: True"),
+            ({"timeout": 31_536_001}, "timeout"),
+            ({"handle_errors": "raise"}, '"collect", "fail_fast", "ignore"'),
+            ({"rate_limits": ()}, "not available"),
+            ({"journal": "x.db"}, "not available"),
+            ({"backend": "ray"}, "not available"),
+            ({"retry": 0}, "retry: 0"),
+            ({"max_workers": 3, "max_concurrency": 4}, "mean the same and differ"),
+            ({"observers": [3]}, "cannot be called"),
+            ({"console": "loud"}, "console"),
+            ({"progress": "yes"}, "progress"),
+            ({"grace": -1}, "grace"),
+            ({"resources": {"db": 3}}, "resources"),
+            ({"human_input": "ask"}, "human_input"),
+            ({"directory": 3}, "directory"),
+            ({"redact": 3}, "redact"),
+            ({"max_abandoned": 0}, "max_abandoned"),
+        ],
+    )
+    def test_bad_options(self, options, words):
+        with pytest.raises(ConfigurationError) as caught:
+            ParallelAgentRunner(**options)
+        assert words in str(caught.value)
+
+    def test_max_concurrency_is_max_workers(self):
+        assert "max_workers=3" in repr(ParallelAgentRunner(max_concurrency=3))
+
+    def test_all_problems_at_once(self):
+        tasks = [
+            {"name": "a", "prompts": "x", "run": ok},
+            {"run": ok},
+            {"name": "b", "run": ok, "timeout": float("nan"), "retry": 0},
+            {"name": "c", "agent": object(), "agent_config": {}},
+            {"name": "d"},
+            {"name": " "},
+            {"name": "e\x00", "run": ok},
+            {"name": "f", "run": ok, "depends_on": "a"},
+            3,
+        ]
+        with pytest.raises(ConfigurationError) as caught:
+            runner().run(tasks)
+        text = str(caught.value)
+        for words in (
+            "unknown key 'prompts'; did you mean 'prompt'",
+            "it has no name",
+            "timeout: nan",
+            "retry: 0",
+            "exactly one of",
+            "has none of agent_config, agent and run",
+            "is blank",
+            "control character",
+            "depends_on: 'a' is not a list",
+            "a int is neither",
+        ):
+            assert words in text
+
+    def test_duplicates_unknown_dependencies_and_circles(self):
+        with pytest.raises(DuplicateTaskError, match="positions 1 and 3"):
+            runner().run(named("a", "b", " A"))
+        with pytest.raises(UnknownDependencyError, match="other"):
+            runner().run([*named("one"), *named("b", depends_on=["other"])])
+        with pytest.raises(DependencyCycleError):
+            runner().run([*named("a", depends_on=["b"]), *named("b", depends_on=["a"])])
+
+    def test_what_is_no_agent(self):
+        with pytest.raises(UnsupportedAgentError, match="a int is no agent"):
+            runner().run([ParallelTask("a", agent=3)])
+
+    @pytest.mark.parametrize("tasks", ["abc", 5, None, {"name": "a"}, ParallelTask("a", run=ok)])
+    def test_what_is_no_list(self, tasks):
+        with pytest.raises(ConfigurationError, match="tasks"):
+            runner().run(tasks)
+
+    def test_a_factory_that_returns_no_agent_is_a_failed_result(self):
+        result = runner().run([ParallelTask("a", agent=lambda: 3)])["a"]
+        assert result.status == "failed"
+        assert "no agent that can be run" in result.error.message
+
+    def test_import_paths(self):
+        results = runner().run(
+            [ParallelTask("good", run="json:dumps"), ParallelTask("bad", run="json:dumpz"), ParallelTask("x", run="nomod:f")]
+        )
+        assert "did you mean" in results["bad"].error.message
+        assert results["bad"].error.kind == "configuration"
+        assert "cannot be imported" in results["x"].error.message

@@ -1,0 +1,161 @@
+"""What a run must look like from outside, kept beside a schedule and checked with every command."""
+
+from ag2_parallel.core.commands import Returned
+from ag2_parallel.results import TaskStatus
+
+INSIST_FOR = 0.25
+STOP_REASONS = {"deadline", "attempt_deadline", "idle", "run_deadline", "cancelled", "fail_fast"}
+
+
+class ScheduleModel:
+    """Carries out commands and refuses those that break a rule."""
+
+    def forget_everything(self):
+        self.tasks, self.settled, self.started, self.first_start = {}, {}, {}, {}
+        self.open = {}  # (index, attempt) -> running, stopping, insisted
+        self.abandoned = set()
+        self.over = {}  # (index, attempt) -> how it ended
+        self.since = {}  # when it started or was stopped
+        self.alive_at, self.waits = {}, {}
+        self.not_before, self.stages = {}, []
+        self.paused = self.closed = self.finished = False
+        self.hold = None
+
+    # ---- carrying out commands, with what must hold for each
+
+    def obey(self, commands):
+        for command in commands:
+            if self.finished:
+                assert isinstance(command, Returned), "nothing comes after Finish"
+            getattr(self, f"on_{type(command).__name__.lower()}")(command)
+
+    def on_start(self, c):
+        task, key = self.tasks[c.index], (c.index, c.attempt)
+        assert not self.stages
+        assert not self.paused
+        assert c.index not in self.settled
+        assert self.running() < self.workers
+        assert len(self.abandoned) < self.cap
+        assert c.attempt == self.started.get(c.index, 0) + 1 <= task.retry.max_attempts
+        assert c.index not in {index for index, _ in self.open}, "the attempt before still runs"
+        assert all(self.settled[d].status is TaskStatus.SUCCEEDED for d in task.depends_on)
+        assert self.now >= self.not_before.get(c.index, 0.0)
+        assert c.index == min(self.ready(), key=lambda i: (-self.tasks[i].priority, i)), "another one was first"
+        self.started[c.index] = c.attempt
+        self.first_start.setdefault(c.index, self.now)
+        self.open[key], self.since[key], self.alive_at[key], self.waits[key] = "running", self.now, self.now, 0
+        ends = [limit for limit in (self.task_limit(c.index), self.attempt_limit(key), self.run_timeout) if limit]
+        assert c.deadline == (min(ends) if ends else None)
+
+    def on_stop(self, c):
+        assert self.open[c.index, c.attempt] == "running"
+        assert c.reason in STOP_REASONS
+        self.open[c.index, c.attempt] = "stopping"
+        self.since[c.index, c.attempt] = self.now
+
+    def on_insist(self, c):
+        assert self.open[c.index, c.attempt] == "stopping"
+        assert self.now >= self.since[c.index, c.attempt] + self.grace
+        self.open[c.index, c.attempt] = "insisted"
+        self.since[c.index, c.attempt] = self.now
+
+    def on_ended(self, c):
+        key = (c.index, c.attempt)
+        assert key not in self.over, "an attempt ends once"
+        state = self.open.pop(key)
+        self.over[key] = c.how
+        if c.how == "abandoned":
+            assert state == "insisted"
+            assert self.now >= self.since[key] + INSIST_FOR
+            self.abandoned.add(key)
+
+    def on_returned(self, c):
+        self.abandoned.remove((c.index, c.attempt))
+
+    def on_retry(self, c):
+        assert not self.stages
+        assert c.index not in self.settled
+        assert c.attempt == self.started[c.index] < self.tasks[c.index].retry.max_attempts
+        assert c.error.kind in {"agent", "rate_limit", "timeout"}
+        assert c.delay >= (c.error.retry_after or 0.0)
+        self.not_before[c.index] = self.now + c.delay
+        limit = self.task_limit(c.index)
+        assert limit is None or self.now + c.delay < limit
+
+    def on_settle(self, c):
+        assert c.index not in self.settled, "a task settles once"
+        assert c.index in self.tasks
+        key = (c.index, c.attempts)
+        assert c.attempts == self.started.get(c.index, 0)
+        state = self.open.get(key)
+        assert state != "running", "its attempt is stopped or has ended before"
+        assert c.ended == (self.over.get(key, "stopping") if c.attempts else None)
+        assert (c.error is not None) == (c.status is TaskStatus.FAILED)
+        assert (c.because is not None) == (c.stop_reason == "dependency")
+        if c.because is not None:
+            assert c.because in self.tasks[c.index].depends_on
+            assert self.settled[c.because].status is not TaskStatus.SUCCEEDED
+        match c.status:
+            case TaskStatus.SKIPPED:
+                assert c.attempts == 0
+            case TaskStatus.CANCELLED:
+                assert self.stages[-1] is True
+            case TaskStatus.TIMED_OUT:
+                assert c.stop_reason in {"deadline", "attempt_deadline", "idle"}
+            case TaskStatus.SUCCEEDED:
+                assert c.stop_reason is None
+        self.settled[c.index] = c
+
+    def on_stopping(self, c):
+        assert self.stages in ([], [False])
+        assert c.stop_running or not self.stages
+        self.stages.append(c.stop_running)
+
+    def on_finish(self, c):
+        assert self.closed
+        assert not self.open
+        assert len(self.settled) == len(self.tasks), "nothing is lost"
+        assert bool(self.stages) == (c.stop_reason is not None)
+        self.finished = True
+
+    # ---- the model
+
+    def running(self):
+        return sum(state == "running" for state in self.open.values())
+
+    def ready(self):
+        busy = {index for index, _ in self.open}
+        return [
+            index
+            for index, task in self.tasks.items()
+            if index not in self.settled
+            and index not in busy
+            and self.not_before.get(index, 0.0) <= self.now
+            and all(d in self.settled and self.settled[d].status is TaskStatus.SUCCEEDED for d in task.depends_on)
+        ]
+
+    def task_limit(self, index):
+        timeout = self.tasks[index].timeout
+        return None if timeout is None or index not in self.first_start else self.first_start[index] + timeout
+
+    def attempt_limit(self, key):
+        timeout = self.tasks[key[0]].attempt_timeout
+        return None if timeout is None else self.since[key] + timeout
+
+    def alarms(self):
+        """Every moment at which the schedule has to do something by itself."""
+        for key, state in self.open.items():
+            if state == "running":
+                yield self.attempt_limit(key)
+                idle = self.tasks[key[0]].idle_timeout
+                yield None if idle is None or self.waits[key] else self.alive_at[key] + idle
+            else:
+                yield self.since[key] + (self.grace if state == "stopping" else INSIST_FOR)
+        for index in self.first_start.keys() - self.settled.keys():
+            yield self.task_limit(index)
+            if index not in {i for i, _ in self.open} and self.not_before.get(index, 0.0) > self.now:
+                yield self.not_before[index]
+        if not self.finished:
+            all_decided = self.closed and len(self.settled) == len(self.tasks)
+            yield self.run_timeout if not (self.stages and self.stages[-1]) and not all_decided else None
+            yield self.hold
