@@ -228,7 +228,7 @@ class ActiveRun:
         self._console.close()
         self._hooks.close()
         self.outlet.finish()
-        atexit.unregister(self.exit)
+        self.leave()
 
     def handed_out(self) -> None:
         """A streamed result was taken."""
@@ -248,6 +248,10 @@ class ActiveRun:
         """The interpreter ends: stop everything, wait for `grace` and a little."""
         self.stop("cancelled", stop_running=True)
         self.outlet.wait_finished(self._options.grace + 0.8)
+
+    def leave(self) -> None:
+        """Wait for nothing any more, at the interpreter's exit either."""
+        atexit.unregister(self.exit)
 
     # ---- the end
 

@@ -35,6 +35,7 @@ def wait_for_end(active: ActiveRun) -> int:
         except KeyboardInterrupt:
             interrupts += 1
             if interrupts > 2:
+                active.leave()
                 return interrupts
             _log.warning("run %s %s", active.run_id, _STAGES[interrupts])
             active.stop("interrupted", stop_running=interrupts == 2)

@@ -10,13 +10,13 @@ from autogen.agentchat.group import (
     TerminateTarget,
 )
 from autogen.agentchat.group.guardrails import LLMGuardrail
-from autogen.agentchat.group.patterns import DefaultPattern
+from autogen.agentchat.group.patterns import AutoPattern, DefaultPattern
 from autogen.tools import Tool
 from classic_scope import Scope, attempt, run, task
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.frameworks.classic.framework import ClassicFramework
-from ag2_parallel.testing import ModelServer, Reply, ToolCall
+from ag2_parallel.testing import Fault, ModelServer, Reply, ToolCall
 
 
 def agent(server, name, **options):
@@ -220,3 +220,28 @@ def test_a_pair_may_be_a_user_and_a_groups_manager(tmp_path):
         assert ran.texts == ["hello", "one", "two"]
         assert (ran.answer.output, ran.answer.stop_reason) == ("two", "max_turns")
         assert ran.scope.draft.last_speaker == "second"
+
+
+def test_the_user_that_ag2_adds_to_a_pattern_is_never_chosen_to_speak(tmp_path):
+    def reply(request):
+        return "_User" if "select the next" in str(request.body["messages"]).lower() else "an answer"
+
+    def make(_):
+        agents = [agent(server, "first"), agent(server, "second")]
+        return AutoPattern(agents[0], agents, group_manager_args={"llm_config": server.llm_config()})
+
+    with ModelServer(reply) as server:
+        ran = run(task(max_turns=4), make, tmp_path=tmp_path)
+        assert "_User" not in [message["name"] for message in ran.history[1:]]
+        assert ran.answer.output == "an answer"  # whatever the tool executor, chosen in its place, has not to say
+
+
+def test_a_client_that_ag2_makes_anew_does_not_retry_either(tmp_path):
+    def make(_):
+        first, second = team_with_handoff(server, AgentTarget)
+        return DefaultPattern(first, [first, second])
+
+    with ModelServer(Fault.status(500)) as server:
+        ran = attempt(task(), make, tmp_path=tmp_path)
+        assert type(ran.error).__name__ == "InternalServerError"
+        assert server.ledger.count == ran.scope.gate.requests == 1

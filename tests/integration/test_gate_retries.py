@@ -167,9 +167,9 @@ def test_a_wait_past_the_deadline_fails_at_once_and_says_so(engine):
 
 
 def test_a_day_is_not_waited_for_without_a_deadline_either(engine):
-    with ModelServer(Fault.status(429, retry_after=86400)) as server:
-        with pytest.raises(openai.RateLimitError, match="at most 3600 s are waited for"):
-            ask(engine.attempt(), server)
+    refused = Fault.status(429, retry_after=86400)
+    with ModelServer(refused) as server, pytest.raises(openai.RateLimitError, match="at most 3600 s are waited for"):
+        ask(engine.attempt(), server)
 
 
 def test_a_broken_connection_near_the_deadline_says_why_it_was_not_tried_again(engine):

@@ -19,7 +19,7 @@ class ScheduleModel:
         self.alive_at, self.waits = {}, {}
         self.not_before, self.stages = {}, []
         self.paused = self.closed = self.finished = False
-        self.hold = None
+        self.hold = self.reason = None
 
     # ---- carrying out commands, with what must hold for each
 
@@ -50,8 +50,22 @@ class ScheduleModel:
     def on_stop(self, c):
         assert self.open[c.index, c.attempt] == "running"
         assert c.reason in STOP_REASONS
+        self.check_that_time_is_up(c.index, (c.index, c.attempt), c.reason)
         self.open[c.index, c.attempt] = "stopping"
         self.since[c.index, c.attempt] = self.now
+
+    def check_that_time_is_up(self, index, key, reason):
+        task = self.tasks[index]
+        match reason:
+            case "deadline":
+                assert self.now >= self.task_limit(index)
+            case "attempt_deadline":
+                assert self.now >= self.since[key] + task.attempt_timeout
+            case "idle":
+                assert not self.waits[key]
+                assert self.now >= self.alive_at[key] + task.idle_timeout
+            case "run_deadline":
+                assert self.now >= self.run_timeout
 
     def on_insist(self, c):
         assert self.open[c.index, c.attempt] == "stopping"
@@ -102,6 +116,7 @@ class ScheduleModel:
                 assert self.stages[-1] is True
             case TaskStatus.TIMED_OUT:
                 assert c.stop_reason in {"deadline", "attempt_deadline", "idle"}
+                assert c.stop_reason != "deadline" or self.now >= self.task_limit(c.index)
             case TaskStatus.SUCCEEDED:
                 assert c.stop_reason is None
         self.settled[c.index] = c
@@ -110,12 +125,13 @@ class ScheduleModel:
         assert self.stages in ([], [False])
         assert c.stop_running or not self.stages
         self.stages.append(c.stop_running)
+        self.reason = self.reason or c.reason
 
     def on_finish(self, c):
         assert self.closed
         assert not self.open
         assert len(self.settled) == len(self.tasks), "nothing is lost"
-        assert bool(self.stages) == (c.stop_reason is not None)
+        assert c.stop_reason == self.reason
         self.finished = True
 
     # ---- the model

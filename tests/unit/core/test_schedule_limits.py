@@ -180,6 +180,16 @@ def test_waiting_is_not_idling():
     run.waiting(0, False)
 
 
+def test_the_end_of_a_wait_is_a_sign_of_life():
+    run = Script()
+    run.add(task(0, idle_timeout=2.0))
+    run.waiting(0, True)
+    run.now = 1.9
+    run.waiting(0, False)
+    assert run.at(3.8) == []
+    assert run.at(3.9)[0] == Stop(0, 1, "idle")
+
+
 def test_a_stopped_attempt_has_its_grace_is_insisted_on_and_given_up():
     run = Script(grace=1.0, insist_for=0.1)
     run.add(task(0, timeout=5.0))

@@ -15,7 +15,7 @@ from schedule_script import (
     thrice,
 )
 
-from ag2_parallel.core.commands import Ended, Finish, Start
+from ag2_parallel.core.commands import Ended, Finish, Start, Stop
 from ag2_parallel.core.transitions import IllegalTransitionError
 from ag2_parallel.results import TaskStatus
 
@@ -142,6 +142,8 @@ def test_without_a_thread_fewer_run_at_once():
     assert (run.schedule.max_workers, run.schedule.peak_running) == (2, 2)
     run.now = 3.0
     assert run.succeeds(0)[-1] == Start(2, 1, 8.0), "its time begins with the start that came about"
+    assert Stop(2, 1, "deadline") not in run.at(7.9)
+    assert Stop(2, 1, "deadline") in run.at(8.0)
 
 
 def test_without_any_thread_the_start_is_tried_again_in_a_second():

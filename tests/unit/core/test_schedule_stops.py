@@ -84,6 +84,14 @@ def test_second_stage_stops_what_runs_and_the_first_reason_stays():
     assert run.stop(stop_running=True) == []
 
 
+def test_a_stop_after_the_end_comes_too_late():
+    run = Script()
+    run.add(task(0))
+    run.close()
+    run.succeeds(0)
+    assert run.stop(stop_running=True) == []
+
+
 def test_a_failure_after_the_first_stage_does_not_stop_the_others():
     run = Script(max_workers=2, handle_errors="fail_fast")
     run.add(task(0), task(1))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.frameworks.classic.kinds import is_manager
-from ag2_parallel.frameworks.classic.stop_reasons import stop_reason
-from ag2_parallel.frameworks.classic.transcript import calls_tool, last_answer
+from ag2_parallel.frameworks.classic.stop_reasons import says_terminate, stop_reason
+from ag2_parallel.frameworks.classic.transcript import calls_tool, last_answer, text_of
 from ag2_parallel.frameworks.failures import InvalidAnswerError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Chat:
 
     def _outcome(self, summary: Any, task: ParallelTask, stream: TaskStream) -> tuple[str | None, str]:
         messages = self.messages
-        replies = messages[self.prompts :]
+        replies = self._replies()
         reason = self._reason(stream, messages)
         text = last_answer(replies) if self.summary_method is None else str(summary)
         empty = not text.strip() and not callable(self.summary_method)
@@ -97,6 +97,14 @@ class Chat:
                 f"(stop reason: {reason})"
             )
         return (None if self.summary_method is None else text), reason
+
+    def _replies(self) -> list[dict[str, Any]]:
+        """What followed the prompt, without what a tool executor or a user without a model said for want of words."""
+        replies = self.messages[self.prompts :]
+        wordless = {agent.name for agent in self.members if agent.client is None}
+        while replies and replies[-1].get("name") in wordless and _is_empty(replies[-1]):
+            replies.pop()
+        return replies
 
     def _reason(self, stream: TaskStream, messages: Sequence[Mapping[str, Any]]) -> str:
         last = messages[-1] if messages else None
@@ -142,7 +150,7 @@ class Chat:
 
     def _summariser(self, task: ParallelTask) -> Callable[..., Any] | None:
         if self.summary_method == "last_msg":
-            return lambda sender, recipient, arguments: last_answer(self.messages[self.prompts :])  # noqa: ARG005
+            return lambda sender, recipient, arguments: last_answer(self._replies())  # noqa: ARG005
         if self.summary_method == "reflection_with_llm":
             return lambda sender, recipient, arguments: _reflect(sender, recipient, arguments, task.name)
         method: Callable[..., Any] | None = self.summary_method
@@ -214,3 +222,7 @@ def _as_history(message: Mapping[str, Any]) -> dict[str, Any]:
     elif role in {"system", "developer"}:
         kept["override_role"] = role
     return kept | {"_role": role}
+
+
+def _is_empty(message: Mapping[str, Any]) -> bool:
+    return not text_of(message.get("content")).strip() and not calls_tool(message) and not says_terminate(message)

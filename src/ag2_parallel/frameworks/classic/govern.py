@@ -131,7 +131,7 @@ class Governor:
             group_chat.select_speaker_auto_llm_config = self.config(config)
 
     def pattern(self, pattern: Any) -> None:
-        """Route the configuration that a pattern's manager will be built with."""
+        """Route the configuration that a pattern's manager will be built with, so that it makes no TLS set-up."""
         arguments = dict(pattern.group_manager_args)
         if arguments.get("llm_config"):
             pattern.group_manager_args = {**arguments, "llm_config": self.config(arguments["llm_config"])}

@@ -1,0 +1,110 @@
+"""The commands: parse, call, exit code."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path  # noqa: TC003 - typer reads it from the signature
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.termination import Termination
+from ag2_parallel.errors import Ag2ParallelError, ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+app = typer.Typer(
+    name="ag2-parallel",
+    help="Run AG2 agents and agent teams in parallel.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ag2-parallel {importlib.metadata.version('ag2-parallel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Run AG2 agents and agent teams in parallel."""
+
+
+@app.command()
+def demo(  # noqa: PLR0913 - typer reads the options from the signature
+    *,
+    base_url: Annotated[str | None, typer.Option(help="Ask this OpenAI-compatible server; goes with --model.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model at --base-url.")] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds the key for --base-url.")
+    ] = None,
+    real: Annotated[bool, typer.Option("--real", help="Start a real, very small model on this machine.")] = False,
+    gguf: Annotated[Path | None, typer.Option(help="Another model file for --real.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=10_000, help="Tasks at once; default: all.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for each task.")] = 900.0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the reports; default: demo-output-<run id>.")] = None,
+    speed: Annotated[float, typer.Option(help="How much faster the scripted model answers.")] = 1.0,
+    compare: Annotated[
+        bool | None,
+        typer.Option(
+            "--compare/--no-compare", help="Also run one after another; default: where the answers are scripted."
+        ),
+    ] = None,
+) -> None:
+    """Five diagnostic teams on one invented patient case, at once and one after another.
+
+    Needs no key and no network: an embedded server gives scripted answers, minutes scaled to seconds.
+    Exit codes: 0 all succeeded, 1 some did not, 2 usage or configuration, 3 the run failed, 130 interrupted,
+    143 terminated.
+    """
+
+    def run(termination: Termination) -> int:
+        from ag2_parallel.cli.demo.demonstration import Demonstration
+        from ag2_parallel.cli.demo.options import DemoOptions
+
+        options = DemoOptions(
+            base_url=base_url,
+            model=model,
+            api_key_env=api_key_env,
+            real=real,
+            gguf=gguf,
+            workers=workers,
+            timeout=timeout,
+            out=out,
+            speed=speed,
+            compare=compare,
+        )
+        return Demonstration(options, _say, termination).run()
+
+    raise typer.Exit(_exit_code(run))
+
+
+def _exit_code(command: Callable[[Termination], int]) -> int:
+    """Run a command; its errors become a message and an exit code."""
+    with Termination() as termination:
+        try:
+            return command(termination)
+        except ConfigurationError as error:
+            _say(f"error: {error}")
+            return exit_codes.USAGE
+        except Ag2ParallelError as error:
+            _say(f"error: {error}")
+            return exit_codes.RUN_FAILED
+        except KeyboardInterrupt:
+            _say("terminated" if termination.received else "interrupted")
+            return exit_codes.TERMINATED if termination.received else exit_codes.INTERRUPTED
+
+
+def _say(message: str) -> None:
+    typer.echo(f"ag2-parallel: {message}", err=True)

@@ -1,0 +1,1 @@
+"""Five diagnostic teams on one patient case, at once and one after another."""

@@ -1,0 +1,71 @@
+"""How long it took, at once and one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ag2_parallel.cli.demo.teams import ASSESSMENT
+
+if TYPE_CHECKING:
+    from ag2_parallel.run_results import RunResults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Times of a demonstration in seconds.
+
+    Attributes:
+        parallel: From the start of the first task to the end of the last, side by side.
+        one_by_one: The same, one after another; where that was not run, the sum of the tasks' times side by side.
+        measured: Whether `one_by_one` was measured.
+        longest_name: The team that took longest, side by side.
+        longest: Its time.
+        assessment: Time of the final assessment, side by side.
+    """
+
+    parallel: float
+    one_by_one: float
+    measured: bool
+    longest_name: str
+    longest: float
+    assessment: float
+
+    @property
+    def reduction(self) -> float:
+        """By how many per cent the tasks are done sooner side by side."""
+        return 100 * (1 - self.parallel / self.one_by_one) if self.one_by_one > 0 else 0.0
+
+    @property
+    def bound(self) -> float:
+        """The longest team and then the assessment: what no number of workers can beat."""
+        return self.longest + self.assessment
+
+    @property
+    def over_bound(self) -> float:
+        """The parallel time as a multiple of `bound`."""
+        return self.parallel / self.bound if self.bound > 0 else 1.0
+
+
+def figures(side_by_side: RunResults, one_by_one: RunResults | None) -> Figures:
+    """Work out the figures. `one_by_one` are the results of the same tasks with one worker."""
+    teams = [result for result in side_by_side.values() if result.name != ASSESSMENT]
+    longest = max(teams, key=lambda result: result.duration)
+    return Figures(
+        parallel=span(side_by_side),
+        one_by_one=span(one_by_one) if one_by_one else sum(result.duration for result in side_by_side.values()),
+        measured=one_by_one is not None,
+        longest_name=longest.name,
+        longest=longest.duration,
+        assessment=side_by_side[ASSESSMENT].duration,
+    )
+
+
+def span(results: RunResults) -> float:
+    """Seconds from the start of the first task to the end of the last; loading AG2 comes before and does not count."""
+    ran = [result for result in results.values() if result.started_at is not None]
+    if not ran:
+        return 0.0
+    first = min(result.started_at for result in ran)
+    last: float = (max(result.finished_at for result in ran) - first).total_seconds()
+    return last
