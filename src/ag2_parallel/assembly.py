@@ -230,9 +230,18 @@ class ActiveRun:
         self.outlet.finish()
         self.leave()
 
-    def handed_out(self) -> None:
-        """A streamed result was taken."""
-        self._feeder.handed_out()
+    def take_result(self) -> ParallelTaskResult | None:
+        """The next result if there is one, masked; called by whoever reads, off the engine loop."""
+        result = self.outlet.take()
+        if result is None:
+            return None
+        if self._streamed:
+            self._feeder.handed_out()
+        return self.redactor.result(result)
+
+    def take_results(self) -> list[ParallelTaskResult]:
+        """All results that are there."""
+        return list(iter(self.take_result, None))
 
     @property
     def is_async(self) -> bool:

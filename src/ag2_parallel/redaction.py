@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ag2_parallel.results import TaskError
+    from ag2_parallel.results import ParallelTaskResult, TaskError
 
 MASK: Final = "***"
 
@@ -20,7 +20,9 @@ SECRET_NAMES: Final = re.compile(
 """Names in a configuration whose values are secrets, whatever they look like."""
 
 _KEY_SHAPED: Final = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|glpat|pplx|r8|fw|csk|tvly|nvapi)[-_][A-Za-z0-9_\-]{6,}"  # providers' prefixes
+    # Providers' prefixes, with a digit behind them: "sk-live-1a2b3c" is a key, "sk-learn-contrib" a word.
+    r"\b(?:sk|pk|rk)-(?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{6,}"
+    r"|\b(?:sk|pk|gsk|xai|hf|ghp|gho|ghs|glpat|pplx|r8|fw|csk|tvly|nvapi)[-_](?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{16,}"
     r"|\bAIza[0-9A-Za-z_\-]{20,}"  # Google
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}"  # AWS
     r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"  # JSON web token
@@ -74,6 +76,16 @@ class Redactor:
             return tuple(self.value(item) for item in value)
         return value
 
+    def result(self, result: ParallelTaskResult) -> ParallelTaskResult:
+        """The result with every text of its chat masked."""
+        return replace(
+            result,
+            output=self.text(result.output) if isinstance(result.output, str) else result.output,
+            summary=None if result.summary is None else self.text(result.summary),
+            chat_history=self.value(result.chat_history),
+            console=self.text(result.console) if result.console else "",
+        )
+
     def error(self, error: TaskError) -> TaskError:
         """The error with its message and traceback masked."""
         return replace(error, message=self.text(error.message), traceback=self.text(error.traceback))
@@ -110,10 +122,10 @@ def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
         return [secret for item in value for secret in _secrets(item, depth=depth + 1, named=named)]
     if hasattr(value, "get_secret_value"):  # pydantic's SecretStr
         return _secrets(value.get_secret_value(), depth=depth + 1, named=True)
-    if hasattr(value, "model_fields") and not isinstance(value, type):  # a pydantic model, AG2's LLMConfig
-        named_fields = {name: getattr(value, name, None) for name in type(value).model_fields}
-        return _secrets(named_fields, depth=depth + 1, named=named)
-    return []
+    # A pydantic model, such as one entry of AG2's LLMConfig, or the LLMConfig itself, which is none.
+    names = () if isinstance(value, type) else getattr(type(value), "model_fields", ("config_list",))
+    known = {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return _secrets(known, depth=depth + 1, named=named) if known else []
 
 
 def _forms(secret: str) -> set[str]:

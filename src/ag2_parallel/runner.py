@@ -99,7 +99,7 @@ class ParallelAgentRunner:
         try:
             active.start(lease.machinery)
             interrupts = wait_for_end(active)
-            results = active.results(active.outlet.take_all())
+            results = active.results(active.take_results())
         finally:
             lease.end()
         if interrupts:

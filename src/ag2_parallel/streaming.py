@@ -70,12 +70,11 @@ class ResultStream(Iterator["ParallelTaskResult"]):
         except BaseException:
             self.close()
             raise
-        result = self._active.outlet.take()
+        result = self._active.take_result()
         if result is None:
             self.close()
             self._ended()
             raise StopIteration
-        self._active.handed_out()
         return result
 
     def close(self) -> None:
@@ -114,8 +113,7 @@ async def drained(active: ActiveRun, lease: Callable[[], Lease]) -> AsyncGenerat
     try:
         while True:
             changed.clear()
-            while (result := active.outlet.take()) is not None:
-                active.handed_out()
+            while (result := active.take_result()) is not None:
                 yield result
             if active.outlet.finished:
                 return

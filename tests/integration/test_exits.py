@@ -1,6 +1,5 @@
 """F01, F24, M6: the process ends when it should, whatever is stuck, and a run inside others is cleaned up."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -125,7 +124,7 @@ def test_the_second_interrupt_stops_them(tmp_path):
 
 
 def test_the_third_interrupt_leaves_at_once(tmp_path):
-    code, out, _, took = interrupted(tmp_path, 1, 3, wait=0.2)
+    code, _out, _, took = interrupted(tmp_path, 1, 3, wait=0.2)
     assert code == 130
     assert took < 1
 

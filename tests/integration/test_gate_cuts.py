@@ -1,8 +1,8 @@
 """A task that stops: its calls end at once, wherever they are, and the server sees it."""
 
 import asyncio
-import ctypes
 import os
+import signal
 import threading
 import time
 
@@ -125,28 +125,19 @@ def test_an_attempt_that_only_read_answers_to_their_end_was_not_cut(engine):
         assert not attempt.was_cut
 
 
-def test_a_call_that_nobody_waits_for_any_more_is_dropped(engine):
-    stop = type("Stop", (BaseException,), {})
-
+def test_an_interrupted_caller_leaves_no_call_behind(engine):
     with ModelServer(Fault.hang()) as server:
         attempt = engine.attempt()
-        raised = []
 
-        def work():
-            try:
-                ask(attempt, server)
-            except stop:
-                raised.append(True)
+        def interrupt():
+            server.ledger.wait_for(lambda ledger: ledger.in_flight == 1)
+            os.kill(os.getpid(), signal.SIGINT)
 
-        # An exception set in another thread is raised once it runs again; until then the call goes on.
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        assert server.ledger.wait_for(lambda ledger: ledger.in_flight == 1)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(stop))
-        engine.cut(attempt)
-        thread.join(10)
-        assert raised == [True]
+        spawn(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ask(attempt, server)
         assert server.ledger.wait_for(lambda ledger: ledger.cut == 1)
+        assert not attempt.was_cut
 
 
 def test_closing_the_gate_ends_what_is_left():

@@ -168,7 +168,9 @@ class TestDependencies:
     def test_a_task_sees_what_it_depends_on(self):
         """S17, P13."""
         tasks = [
-            ParallelTask("sum", run=lambda ctx: sum(r.output for r in ctx.upstream.values()), depends_on=["one", "two"]),
+            ParallelTask(
+                "sum", run=lambda ctx: sum(r.output for r in ctx.upstream.values()), depends_on=["one", "two"]
+            ),
             ParallelTask("one", run=lambda ctx: 1),
             ParallelTask("two", run=lambda ctx: 2),
         ]
@@ -215,6 +217,7 @@ class TestContext:
 
     def test_directory_is_the_tasks_own(self, tmp_path):
         """S20."""
+
         def write(ctx):
             (ctx.directory / "file.txt").write_text(ctx.name)
             return str(ctx.directory)

@@ -118,7 +118,11 @@ class TestValidation:
 
     def test_import_paths(self):
         results = runner().run(
-            [ParallelTask("good", run="json:dumps"), ParallelTask("bad", run="json:dumpz"), ParallelTask("x", run="nomod:f")]
+            [
+                ParallelTask("good", run="json:dumps"),
+                ParallelTask("bad", run="json:dumpz"),
+                ParallelTask("x", run="nomod:f"),
+            ]
         )
         assert "did you mean" in results["bad"].error.message
         assert results["bad"].error.kind == "configuration"

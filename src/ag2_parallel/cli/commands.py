@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from pathlib import Path  # noqa: TC003 - typer reads it from the signature
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +26,9 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ag2-parallel {importlib.metadata.version('ag2-parallel')}")
+        from importlib.metadata import version
+
+        typer.echo(f"ag2-parallel {version('ag2-parallel')}")
         raise typer.Exit
 
 

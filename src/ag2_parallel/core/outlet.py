@@ -46,12 +46,6 @@ class Outlet:
         with self._changed:
             self._wake = wake
 
-    def take_all(self) -> list[ParallelTaskResult]:
-        """Every result there is now."""
-        results = list(self._results)
-        self._results.clear()
-        return results
-
     def take(self) -> ParallelTaskResult | None:
         """The next result, or None if there is none now."""
         return self._results.popleft() if self._results else None

@@ -115,7 +115,7 @@ class GatedAttempt:
         if self._cut is None:
             self._cut = reason
         for call in list(self._in_flight):
-            if not call.left:
+            if not call.settled:
                 self.was_cut = True
             call.cut(reason)
 

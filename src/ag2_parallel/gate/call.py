@@ -66,13 +66,13 @@ class Call:
     Attributes:
         relay: Where the worker gets the answer from.
         task: The task on the loop, once it runs.
-        left: Whether the worker has left: it read its fill, or closed the answer.
+        settled: Whether it is counted; what still happens then is the way of an answer's last bytes.
     """
 
     def __init__(self, number: int, request: ModelRequest, terms: Terms, attempt: GatedAttempt) -> None:
         self.relay = Relay(attempt.shared.post)
         self.task: asyncio.Task[None] | None = None
-        self.left = False
+        self.settled = False
         self._number = number
         self._request = request
         self._terms = terms
@@ -84,7 +84,6 @@ class Call:
         self._asked_usage = False
         self._doubted = False
         self._on_the_wire = False
-        self._status = "failed"
         self._started = 0.0
 
     def start(self) -> None:
@@ -101,39 +100,45 @@ class Call:
 
     def cut(self, reason: str) -> None:
         """End it now: the connection closes, and the worker gets `TaskStopped`."""
+        self._settle("cut")
         self.relay.fail(TaskStopped(reason), at_once=True)
-        self._status = "cut"
         if self.task is not None:
             self.task.cancel()
 
     def hang_up(self) -> None:
         """The worker wants nothing more of the answer."""
-        self.left = True
         if self.task is None or self.task.done():
             return
         if self._events is not None and self._events.done:
             self._attempt.shared.loop.call_later(_TO_THE_END, self.task.cancel)
         else:
-            self._status = "closed"
+            self._settle("closed")
             self.task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        attempt = self._attempt
         if task.cancelled():
-            # By `cut` or `hang_up`, which have told the worker, or by a loop that closes, which has not.
+            # By `cut` or `hang_up`, which have said so, or by a loop that closes.
+            self._settle("cancelled")
             self.relay.fail(TaskStopped())
         elif (error := task.exception()) is not None:
-            self._status = type(error).__name__
+            self._settle(type(error).__name__)
             self.relay.fail(error)
+        self._attempt.finished(self)
+
+    def _settle(self, status: str) -> None:
+        """Count it and tell of it, before the worker gets the end of its answer: it may look at the usage at once."""
+        if self.settled:
+            return
+        self.settled = True
         self._account_for_the_rest()
-        attempt.finished(self)
+        attempt = self._attempt
         if attempt.side.observed():
             attempt.side.emit(
                 ModelCallFinished,
                 call=self._number,
                 endpoint=self._request.endpoint,
                 model=self._request.model,
-                status=self._status,
+                status=status,
                 duration=attempt.shared.clock.monotonic() - self._started,
                 usage=usage_of([self._tally]),
             )
@@ -145,7 +150,6 @@ class Call:
             failure = await self._try()
             if failure is None:
                 return
-            self._status = str(failure.outcome.status or failure.outcome.reason)
             if self._asked_usage and failure.outcome.status in _REFUSED_FIELD:
                 self._doubt_the_question(failure)
                 tries -= 1  # what was refused was the gate's own wish
@@ -196,29 +200,29 @@ class Call:
             raise httpx.RemoteProtocolError(f"{self._request.endpoint} answered with an empty stream")
         if self._doubted:
             self._attempt.shared.no_usage.add(self._request.endpoint)  # without the question it works
-        self._status = str(reply.status)
         self.relay.put(Head(reply.status, reply.headers, None))
         try:
             while chunk:
                 self._attempt.side.alive()
                 passed = events.feed(chunk)
                 if events.done:
-                    self._count_stream(events)  # before the worker gets its end: it may look at the usage at once
+                    self._settle_stream(events, reply.status)
                 await self._pass(passed)
                 chunk = await reply.next_chunk()
         except httpx.HTTPError as error:
-            self._status = type(error).__name__
+            self._settle(type(error).__name__)
             self.relay.fail(error)
             return
         rest = events.finish()
-        self._count_stream(events)
+        self._settle_stream(events, reply.status)
         await self._pass(rest)
         self.relay.end()
 
-    def _count_stream(self, events: EventStream) -> None:
+    def _settle_stream(self, events: EventStream, status: int) -> None:
         if self._on_the_wire and self._request.metered:
             self._tally.answer(events.usage, self._estimate)
         self._on_the_wire = False
+        self._settle(str(status))
 
     async def _pass(self, chunk: bytes) -> None:
         if chunk:
@@ -237,7 +241,7 @@ class Call:
                 return unusable(head, self._request.endpoint, self._attempt.side.redactor)
             self._tally.answer(usage_block(parsed), lambda: self._estimate(len(body)))
         self._on_the_wire = False
-        self._status = str(head.status)
+        self._settle(str(head.status))
         self.relay.put(head)
         self.relay.end()
         return None
@@ -283,6 +287,7 @@ class Call:
             await asyncio.sleep(delay)
 
     def _hand_over(self, failure: Failure, reason: str | None, tries: int) -> None:
+        self._settle(str(failure.outcome.status or failure.outcome.reason))
         head = failure.final_head(reason)
         if head is None:
             self.relay.fail(failure.final_error(reason, tries))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ag2_parallel.testing.fake_clock import FakeClock
     from ag2_parallel.testing.faults import Fault
     from ag2_parallel.testing.ledger import Ledger, SeenRequest
+    from ag2_parallel.testing.local_model import LocalModelServer
     from ag2_parallel.testing.model_server import ModelServer
     from ag2_parallel.testing.recording_observer import RecordingObserver
     from ag2_parallel.testing.replies import ChatRequest, Reply, ToolCall
@@ -23,6 +24,7 @@ __all__ = [
     "FakeClock",
     "Fault",
     "Ledger",
+    "LocalModelServer",
     "ModelServer",
     "ModelServerProcess",
     "RecordingObserver",
@@ -37,6 +39,7 @@ _HOMES = {
     "FakeClock": "fake_clock",
     "Fault": "faults",
     "Ledger": "ledger",
+    "LocalModelServer": "local_model",
     "ModelServer": "model_server",
     "ModelServerProcess": "server_process",
     "RecordingObserver": "recording_observer",

@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-import ag2_parallel
 from ag2_parallel.errors import ConfigurationError, MissingExtraError
 from ag2_parallel.testing.model_server import llm_config
 
@@ -174,6 +173,6 @@ def _packaged_model() -> Path | None:
 
 def _environment() -> dict[str, str]:
     """The caller's environment, with the package findable also where it is not installed."""
-    home = str(Path(ag2_parallel.__file__).parents[1])
+    home = str(Path(__file__).parents[2])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

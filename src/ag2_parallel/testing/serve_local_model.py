@@ -43,4 +43,7 @@ def _parameters(parameters: Any, settings: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    serve(json.loads(sys.argv[1]))
+    try:
+        serve(json.loads(sys.argv[1]))
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")

@@ -17,24 +17,25 @@ class Figures:
 
     Attributes:
         parallel: From the start of the first task to the end of the last, side by side.
-        one_by_one: The same, one after another; where that was not run, the sum of the tasks' times side by side.
-        measured: Whether `one_by_one` was measured.
+        one_by_one: The same, one after another; None where that was not run.
+        task_seconds: The sum of the tasks' times side by side.
         longest_name: The team that took longest, side by side.
         longest: Its time.
         assessment: Time of the final assessment, side by side.
     """
 
     parallel: float
-    one_by_one: float
-    measured: bool
+    one_by_one: float | None
+    task_seconds: float
     longest_name: str
     longest: float
     assessment: float
 
     @property
     def reduction(self) -> float:
-        """By how many per cent the tasks are done sooner side by side."""
-        return 100 * (1 - self.parallel / self.one_by_one) if self.one_by_one > 0 else 0.0
+        """By how many per cent the tasks are done sooner side by side; estimated from `task_seconds` where not measured."""
+        alone = self.task_seconds if self.one_by_one is None else self.one_by_one
+        return 100 * (1 - self.parallel / alone) if alone > 0 else 0.0
 
     @property
     def bound(self) -> float:
@@ -53,8 +54,8 @@ def figures(side_by_side: RunResults, one_by_one: RunResults | None) -> Figures:
     longest = max(teams, key=lambda result: result.duration)
     return Figures(
         parallel=span(side_by_side),
-        one_by_one=span(one_by_one) if one_by_one else sum(result.duration for result in side_by_side.values()),
-        measured=one_by_one is not None,
+        one_by_one=span(one_by_one) if one_by_one else None,
+        task_seconds=sum(result.duration for result in side_by_side.values()),
         longest_name=longest.name,
         longest=longest.duration,
         assessment=side_by_side[ASSESSMENT].duration,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ag2_parallel.cli.demo.options import DemoOptions
     from ag2_parallel.cli.demo.teams import Case
 
-_REAL_ANSWER_TOKENS = 48
+_REAL_ANSWER_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,8 @@ def open_model(options: DemoOptions, case: Case) -> Iterator[DemoModel]:
         from ag2_parallel.testing.local_model import LocalModelServer
 
         with LocalModelServer(options.gguf) as local:
-            entry = {"max_tokens": _REAL_ANSWER_TOKENS, "temperature": 0.2}
-            told = (
-                "A real, very small model on this machine's processor wrote the answers: its English is real, its medicine is not."
-            )
+            entry = {"max_tokens": _REAL_ANSWER_TOKENS, "temperature": 0.7, "frequency_penalty": 0.8}
+            told = "A real, very small model on this machine's processor wrote the answers: its English is real, its medicine is not."
             yield DemoModel(local.llm_config(**entry), told, shares_processor=True)
     elif options.base_url is not None:
         yield _remote(options)
@@ -57,7 +55,7 @@ def open_model(options: DemoOptions, case: Case) -> Iterator[DemoModel]:
 
         with ModelServer(ScriptedAnswers(case, options.speed).answer) as server:
             told = "The answers are scripted: an embedded server read them from a file, no model was asked."
-            yield DemoModel(server.llm_config(), told)
+            yield DemoModel(server.llm_config(price=[0.0, 0.0]), told)
 
 
 def _remote(options: DemoOptions) -> DemoModel:

@@ -60,7 +60,10 @@ class DemoOptions:
             (url is not None and not _is_web_address(url), "--base-url must begin with http:// or https:// and a host"),
             (not (math.isfinite(self.speed) and self.speed > 0), "--speed must be a number above 0"),
             (self.speed != 1.0 and not self.scripted, "--speed is for the scripted answers alone"),
-            (self.out is not None and self.out.exists() and not self.out.is_dir(), f"--out: {self.out} is not a folder"),
+            (
+                self.out is not None and self.out.exists() and not self.out.is_dir(),
+                f"--out: {self.out} is not a folder",
+            ),
         ]
 
     @property

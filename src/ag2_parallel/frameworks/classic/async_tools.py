@@ -72,7 +72,7 @@ class _WatchedFunctions(dict[str, Callable[..., Any]]):
 
     def _report(self, name: str, error: Exception) -> None:
         text = traceback_text(error, self._scope.redactor)
-        _log.warning(
+        _log.info(
             'task "%s": tool "%s" of agent "%s" failed; the agent was told\n%s',
             self._task, name, self._agent, text,
             extra={"task": self._task, "tool": name},

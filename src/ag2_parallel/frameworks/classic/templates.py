@@ -32,8 +32,7 @@ class Templates:
     def refusals(self, task_name: str, root: Any) -> list[str]:
         """Why a live agent or team cannot be copied."""
         return [
-            f'task "{task_name}": its agent cannot be copied for each attempt: {refusal}; pass a factory, a function '
-            "that returns a fresh one"
+            f'task "{task_name}": its agent cannot be copied for each attempt: {refusal}'
             for refusal in self._of(root).refusals
         ]
 
