@@ -15,6 +15,27 @@ def test_every_public_name_is_documented():
     assert [name for name in ag2_parallel.__all__ if not getattr(ag2_parallel, name).__doc__] == []
 
 
+def test_names_in_autogen_after_one_opt_in_line():
+    """S1: names are added, nothing of AG2 is replaced."""
+    code = """
+import autogen, ag2_parallel
+before = dict(vars(autogen))
+ag2_parallel.add_to_autogen()
+ag2_parallel.add_to_autogen()
+from autogen import ParallelAgentRunner, ParallelTask, ParallelTaskResult, run_agents_parallel
+assert ParallelAgentRunner is ag2_parallel.ParallelAgentRunner
+assert all(vars(autogen)[name] is value for name, value in before.items())
+autogen.ParallelTask = "AG2's own"
+try:
+    ag2_parallel.add_to_autogen()
+except ag2_parallel.ConfigurationError as error:
+    assert "ParallelTask" in str(error)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_importing_loads_nothing_heavy_and_has_no_side_effect():
     """S13: no framework, no HTTP library, no thread, no log handler, no environment variable."""
     code = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ag2_parallel.autogen_names import add_to_autogen
 from ag2_parallel.errors import (
     Ag2ParallelError,
     ConfigurationError,
@@ -48,5 +49,6 @@ __all__ = [
     "UnknownDependencyError",
     "UnsupportedAgentError",
     "Usage",
+    "add_to_autogen",
     "run_agents_parallel",
 ]

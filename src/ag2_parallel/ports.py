@@ -201,6 +201,8 @@ class AttemptOrder:
     upstream: Mapping[str, ParallelTaskResult]
     deadline: float | None
     """Monotonic time of the nearest of the task's, the attempt's and the run's limits."""
+    watched: bool = False
+    """Whether signs of life are waited for: the task has an idle limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

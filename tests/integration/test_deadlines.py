@@ -58,7 +58,7 @@ async def block_a_thread(ctx):
 
 
 async def block_the_loop(ctx):
-    time.sleep(4)
+    time.sleep(4)  # noqa: ASYNC251 - the mistake that is tested
 
 
 async def spin_the_loop(ctx):

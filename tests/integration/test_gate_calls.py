@@ -158,6 +158,31 @@ def test_user_information_in_an_address_becomes_a_header_and_shows_nowhere(engin
         assert "secret" not in repr(attempt.notes.events)
 
 
+def test_the_cost_is_that_of_the_entrys_price(engine):
+    with ModelServer(Reply("x", usage=(1000, 500))) as server:
+        attempt = engine.attempt()
+        for price in ((1.0, 2.0), (10.0, 20.0)):
+            client(attempt, server, price=price).chat.completions.create(model="m", messages=HELLO)
+        assert attempt.usage().cost == pytest.approx(2.0 + 20.0)
+
+
+def test_the_cost_is_the_tables_or_unknown(engine):
+    with ModelServer(Reply("x", usage=(1_000_000, 0))) as server:
+        attempt = engine.attempt()
+        ask(attempt, server, model="gpt-4o-mini")
+        assert attempt.usage().cost == pytest.approx(0.15)
+        ask(attempt, server, model="nobody-knows-this-model")
+        assert attempt.usage().cost is None
+        assert attempt.usage().by_model["gpt-4o-mini"].cost == pytest.approx(0.15)
+
+
+def test_a_long_answer_is_counted_too(engine):
+    with ModelServer(Reply("x" * 400_000, usage=(1, 2))) as server:
+        attempt = engine.attempt()
+        ask(attempt, server)
+        assert attempt.usage().total_tokens == 3
+
+
 def test_a_closed_gate_refuses_calls():
     with ModelServer("x") as server, harness() as engine:
         attempt = engine.attempt()

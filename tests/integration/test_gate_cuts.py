@@ -185,10 +185,9 @@ def test_a_callback_that_fails_reaches_the_caller_and_not_the_void(engine):
     def broken():
         raise LookupError("no such attempt")
 
-    with ModelServer(Fault.status(500)) as server:
-        attempt = engine.attempt(FAST, remaining=broken)
-        with pytest.raises(LookupError, match="no such attempt"):
-            ask(attempt, server)
+    made = engine.attempt(FAST, remaining=broken).http_client()
+    with ModelServer(Fault.status(500)) as server, pytest.raises(LookupError, match="no such attempt"):
+        made.post(f"{server.base_url}/chat/completions", json={"model": "m"})
 
 
 def test_a_run_of_calls_leaves_no_descriptor_open():

@@ -99,12 +99,12 @@ def test_an_entry_that_others_follow_gives_up_after_two_tries(engine):
 
 
 def test_garbage_to_the_end_says_what_the_server_sent(engine):
-    with ModelServer(Fault.garbage("<html>key sk-abcdefghijk gateway</html>", "text/html")) as server:
+    with ModelServer(Fault.garbage("<html>key sk-abcdefghijk1234567890ABCD gateway</html>", "text/html")) as server:
         attempt = engine.attempt()
         with pytest.raises(openai.APIConnectionError) as failed:
             ask(attempt, server)
         said = " ".join(causes(failed.value))
-        assert "not a JSON object (text/html, 39 bytes): '<html>key *** gateway" in said
+        assert "not a JSON object (text/html, 54 bytes): '<html>key *** gateway" in said
         assert "tried 5 times" in said
         assert attempt.usage().unreported_calls == server.ledger.count == 5
         assert attempt.usage().estimated_tokens > 0
@@ -233,8 +233,9 @@ def test_a_policys_function_that_fails_is_the_callers_error(engine):
     def judge(_error):
         raise LookupError("mine")
 
+    made = engine.attempt(RetryPolicy(5, on=judge)).http_client()
     with ModelServer(Fault.reset()) as server, pytest.raises(LookupError, match="mine"):
-        ask(engine.attempt(RetryPolicy(5, on=judge)), server)
+        made.post(f"{server.base_url}/chat/completions", json={"model": "m"})
 
 
 def test_an_idle_connection_that_the_server_has_closed_is_no_failure(engine, raw):

@@ -162,7 +162,7 @@ def test_a_users_client_that_is_closed_says_so(engine):
     own = httpx.Client()
     own.close()
     with ModelServer("x") as server, pytest.raises(RuntimeError, match="client has been closed"):
-        through(engine.attempt(), own, server).chat.completions.create(**BODY)
+        engine.attempt().http_client(through=own).post(f"{server.base_url}/chat/completions", json=BODY)
 
 
 # Proxies
@@ -175,6 +175,13 @@ def test_the_environments_proxy_is_used(engine, raw):
     assert answer.json()["id"] == "by proxy"
     assert raw.requests[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
     assert b"proxy-authorization: basic " + base64.b64encode(b"user:word").lower() in raw.requests[0].lower()
+
+
+def test_a_proxy_may_be_named_without_its_scheme(engine, raw):
+    raw.answer = http_answer({"id": "by proxy"})
+    with environment(ALL_PROXY=raw.url.removeprefix("http://")):
+        answer = engine.attempt().http_client().post("http://model.example/v1/chat/completions", json=BODY)
+    assert answer.json()["id"] == "by proxy"
 
 
 def test_hosts_that_the_environment_exempts_are_asked_directly(engine):

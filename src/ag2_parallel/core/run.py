@@ -208,6 +208,7 @@ class Run:
             task=entry.task,
             upstream=self._upstream.of(entry.depends_on),
             deadline=command.deadline,
+            watched=entry.limits.idle_timeout is not None,
         )
         now = self._clock.monotonic()
         if not self.backend.start(order):

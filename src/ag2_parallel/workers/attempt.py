@@ -208,7 +208,7 @@ class Attempt:
 
     def sign_of_life(self) -> None:
         """See `ports.AttemptScope`."""
-        if self.order.task.idle_timeout is not None:
+        if self.order.watched:
             self._listener.attempt_alive(self.order.index, self.order.attempt)
 
     @contextmanager

@@ -12,7 +12,7 @@ from ag2_parallel.cli.demo.figures import figures
 from ag2_parallel.cli.demo.models import open_model
 from ag2_parallel.cli.demo.reports import make_folder, write_reports
 from ag2_parallel.cli.demo.teams import DISCLAIMER, read_case
-from ag2_parallel.errors import ConfigurationError, RunInterrupted
+from ag2_parallel.errors import RunInterrupted
 from ag2_parallel.runner import ParallelAgentRunner
 
 if TYPE_CHECKING:
@@ -46,31 +46,30 @@ class Demonstration:
         """Run it, print the table, write the reports; returns the exit code.
 
         Raises:
-            ConfigurationError: If something is missing or the reports cannot be written.
+            ConfigurationError: If something is missing, or the folder or a report cannot be written.
             RunInterrupted: After Ctrl-C; the reports of what was done are written.
         """
+        together, alone = self._runner(self._options.workers), self._runner(1)
         case = read_case(brief=self._options.real)
-        try:
-            make_folder(self._folder)
-        except OSError as error:
-            raise ConfigurationError(f"--out: {self._folder} cannot be made: {error.strerror}") from error
         if self._options.real:
             self._say("starting the model on this machine")
         with open_model(self._options, case) as model:
+            make_folder(self._folder)
             self._say(f"{case.text.partition(chr(10))[0].removeprefix('# ')}. {DISCLAIMER} {model.told}")
             tasks = case.tasks(model.llm_config)
             self._say("all teams at once:")
-            side_by_side = self._side_by_side(case, model, tasks)
+            side_by_side = self._side_by_side(together, case, model, tasks)
             one_by_one = None
             if self._options.compares and side_by_side.ok:
                 self._say("the same, one after another, to compare:")
-                one_by_one = self._runner(1).run(tasks, run_id=f"{self._run_id}-one-by-one")
+                one_by_one = alone.run(tasks, run_id=f"{self._run_id}-one-by-one")
         self._show(case, model, side_by_side, one_by_one)
         all_ok = side_by_side.ok and (one_by_one is None or one_by_one.ok)
         return exit_codes.OK if all_ok else exit_codes.SOME_FAILED
 
-    def _side_by_side(self, case: Case, model: DemoModel, tasks: Sequence[ParallelTask]) -> RunResults:
-        runner = self._runner(self._options.workers or len(tasks))
+    def _side_by_side(
+        self, runner: ParallelAgentRunner, case: Case, model: DemoModel, tasks: Sequence[ParallelTask]
+    ) -> RunResults:
         try:
             results = runner.run(tasks, run_id=self._run_id)
         except RunInterrupted as stopped:
@@ -79,16 +78,13 @@ class Demonstration:
         self._write(case, results, model)
         return results
 
-    def _runner(self, workers: int) -> ParallelAgentRunner:
+    def _runner(self, workers: int | None) -> ParallelAgentRunner:
         return ParallelAgentRunner(
             workers, self._options.timeout, progress=True, observers=[self._termination.on_event]
         )
 
     def _write(self, case: Case, results: RunResults, model: DemoModel) -> None:
-        try:
-            write_reports(self._folder, case, results, model.told)
-        except OSError as error:
-            raise ConfigurationError(f"the reports cannot be written: {error}") from error
+        write_reports(self._folder, case, results, model.told)
         self._say(f"the reports are in {self._folder}/")
 
     def _show(self, case: Case, model: DemoModel, side_by_side: RunResults, one_by_one: RunResults | None) -> None:

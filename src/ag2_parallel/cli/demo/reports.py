@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ag2_parallel.cli.demo.teams import DISCLAIMER
+from ag2_parallel.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +17,15 @@ if TYPE_CHECKING:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder for its owner alone; one that is there stays as it is."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Make the folder for its owner alone; one that is there stays as it is.
+
+    Raises:
+        ConfigurationError: If it cannot be made.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"--out: the folder {folder} cannot be made: {error.strerror}") from error
 
 
 def write_reports(folder: Path, case: Case, results: RunResults, told: str) -> None:
@@ -28,6 +36,9 @@ def write_reports(folder: Path, case: Case, results: RunResults, told: str) -> N
         case: The case.
         results: Of the tasks.
         told: A sentence about the model.
+
+    Raises:
+        ConfigurationError: If a file cannot be written.
     """
     _write(folder / "case.md", case.text)
     for name, title in case.titles().items():
@@ -52,6 +63,9 @@ def report(title: str, result: ParallelTaskResult, told: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Write for the owner alone."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigurationError(f"--out: the report {path} cannot be written: {error.strerror}") from error
