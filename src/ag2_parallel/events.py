@@ -163,6 +163,13 @@ class ModelCallRetrying(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunHint(Event):
+    """Something that would make the run better, said once."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunWarning(Event):
     """Something a user should know that did not stop anything."""
 

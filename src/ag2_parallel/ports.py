@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ag2_parallel.usage import Usage
 
 
+Judge = Callable[["TaskError"], "TaskError"]
+"""From an error to the same error with `retryable` judged by the user's `RetryPolicy.on`."""
+
+
 class Clock(Protocol):
     """Where time comes from."""
 
@@ -201,6 +205,8 @@ class AttemptOrder:
     upstream: Mapping[str, ParallelTaskResult]
     deadline: float | None
     """Monotonic time of the nearest of the task's, the attempt's and the run's limits."""
+    judge: Judge | None = None
+    """Puts the verdict of a user's retry function into an error."""
     watched: bool = False
     """Whether signs of life are waited for: the task has an idle limit."""
 

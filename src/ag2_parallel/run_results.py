@@ -25,7 +25,8 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         stop_reason: Why the run ended early, or None.
         ignored: What `handle_errors="ignore"` left out.
         metrics: Numbers of the whole run: `wall`, `task_seconds`, `longest`, `speedup`, `success_rate`,
-            `concurrency`, `waited`, `abandoned`, `model_calls`, `engine_lag_max`.
+            `concurrency`, `waited`, `abandoned`, `model_calls`, `engine_lag_max`, and by `groups` the counts,
+            seconds and usage of each group.
     """
 
     def __init__(

@@ -10,6 +10,7 @@ import pytest
 from ag2_parallel import (
     ParallelAgentRunner,
     ParallelTask,
+    RetryPolicy,
     RunFailedError,
     TaskStatus,
     run_agents_parallel,
@@ -163,6 +164,19 @@ class TestRetries:
         assert "not good" in results["t"].attempt_log[0].error.message
         assert results["never"].status == "failed"
 
+    def test_a_users_function_decides_on_the_tasks_own_thread(self):
+        threads = []
+
+        def judge(error):
+            threads.append(threading.current_thread().name)
+            return "again" in error.message
+
+        agents = {"again": ScriptedAgent([ValueError("again"), "fine"]), "never": ScriptedAgent([ValueError("no")])}
+        tasks = [ParallelTask(name, agent=agent, retry=RetryPolicy(3, on=judge)) for name, agent in agents.items()]
+        results = runner().run(tasks)
+        assert [r.attempts for r in results.values()] == [2, 1]
+        assert "ag2-parallel-engine" not in threads
+
 
 class TestDependencies:
     def test_a_task_sees_what_it_depends_on(self):
@@ -275,6 +289,15 @@ class TestResults:
         assert result.finished_at >= result.started_at
         assert result.queued >= 0
         assert 0 <= result.waited <= result.duration
+
+    def test_groups_are_counted_apart(self):
+        tasks = [*named("a", "b", group="x"), *named("c", group="y", run=broken), *named("d")]
+        groups = runner().run(tasks).metrics["groups"]
+        assert {name: (group["tasks"], group["succeeded"]) for name, group in groups.items()} == {
+            "x": (2, 2),
+            "y": (1, 0),
+        }
+        assert groups["x"]["usage"]["calls"] == 0
 
     def test_json_pandas_and_html(self, tmp_path):
         results = runner().run([*named("<b>"), *named("bad", run=broken)])

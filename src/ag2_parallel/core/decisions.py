@@ -86,9 +86,7 @@ class Decisions:
         if self.task_reason is not None:
             self.settle(record, verdict, now, out)
             return
-        delay, noted = decide(record.task.retry, record.attempts, error, self._rng)
-        if noted is not error:
-            verdict = verdict._replace(error=noted)
+        delay = decide(record.task.retry, record.attempts, error, self._rng)
         if delay is None or (record.limit is not None and now + delay >= record.limit):
             self.settle(record, verdict, now, out)
             return

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel import validation
 from ag2_parallel.core import ordering
+from ag2_parallel.core.judging import judged, judged_beforehand
 from ag2_parallel.core.run import Limits, NewTask
 from ag2_parallel.core.schedule import ScheduledTask
 from ag2_parallel.errors import ConfigurationError
@@ -43,7 +45,9 @@ class Intake:
             if task is not None:
                 tasks.append(task)
         validation.raise_for(problems)
-        depends_on = ordering.resolve([task.name for task in tasks], [task.depends_on for task in tasks])
+        exact = {validation.name_key(task.name): task.name for task in tasks}
+        wanted = [[exact.get(validation.name_key(name), name) for name in task.depends_on] for task in tasks]
+        depends_on = ordering.resolve([task.name for task in tasks], wanted)
         return [self._new(task, index, depends_on[index]) for index, task in enumerate(tasks)]
 
     def _checked(self, item: Any, position: int, seen: dict[str, int]) -> tuple[ParallelTask | None, list[Problem]]:
@@ -61,6 +65,7 @@ class Intake:
         self, task: ParallelTask, index: int, depends_on: tuple[int, ...], problem: TaskError | None = None
     ) -> NewTask:
         options = self.options
+        policy = options.retry_policy if task.retry is None else as_retry_policy(task.retry)
         limits = Limits(
             timeout=options.timeout if task.timeout is None else task.timeout,
             attempt_timeout=options.attempt_timeout if task.attempt_timeout is None else task.attempt_timeout,
@@ -73,10 +78,10 @@ class Intake:
             timeout=limits.timeout,
             attempt_timeout=limits.attempt_timeout,
             idle_timeout=limits.idle_timeout,
-            retry=options.retry_policy if task.retry is None else as_retry_policy(task.retry),
+            retry=judged_beforehand(policy),
             problem=problem,
         )
-        return NewTask(task, scheduled, limits)
+        return NewTask(task, scheduled, limits, partial(judged, judge=policy.on) if callable(policy.on) else None)
 
 
 @dataclass(slots=True)

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult
+
+
+@dataclass(slots=True)
+class GroupMetrics:
+    """The tasks of one group."""
+
+    tasks: int = 0
+    succeeded: int = 0
+    task_seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+    def count(self, result: ParallelTaskResult) -> None:
+        """Add a result."""
+        self.tasks += 1
+        self.succeeded += result.ok
+        self.task_seconds += result.duration
+        self.usage += result.usage
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "tasks": self.tasks,
+            "succeeded": self.succeeded,
+            "task_seconds": self.task_seconds,
+            "usage": self.usage.to_dict(),
+        }
 
 
 @dataclass(slots=True)
@@ -19,6 +47,7 @@ class RunMetrics:
     longest: float = 0.0
     waited: float = 0.0
     model_calls: int = 0
+    groups: dict[str, GroupMetrics] = field(default_factory=dict)
 
     def count(self, result: ParallelTaskResult) -> None:
         """Add a result."""
@@ -28,6 +57,8 @@ class RunMetrics:
         self.longest = max(self.longest, result.duration)
         self.waited += result.waited
         self.model_calls += result.usage.calls + result.usage.unreported_calls
+        if result.group is not None:
+            self.groups.setdefault(result.group, GroupMetrics()).count(result)
 
     def to_dict(self, *, wall: float, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
         """The metrics by name; times in seconds."""
@@ -43,4 +74,5 @@ class RunMetrics:
             "abandoned": abandoned,
             "model_calls": self.model_calls,
             "engine_lag_max": lag_max,
+            "groups": {name: group.to_dict() for name, group in self.groups.items()},
         }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ag2_parallel.policies import MAX_SECONDS
 from ag2_parallel.results import PERMANENT_KINDS
@@ -16,20 +15,8 @@ if TYPE_CHECKING:
     from ag2_parallel.results import TaskError
 
 
-class RetryDecision(NamedTuple):
-    """What is to be done about a failure.
-
-    Attributes:
-        delay: Seconds until the next attempt may start; None: there is none.
-        error: The failure, with a note added if the policy's own function broke.
-    """
-
-    delay: float | None
-    error: TaskError
-
-
-def decide(policy: RetryPolicy, attempts: int, error: TaskError, rng: random.Random) -> RetryDecision:
-    """Decide about a task that failed.
+def decide(policy: RetryPolicy, attempts: int, error: TaskError, rng: random.Random) -> float | None:
+    """Seconds until the next attempt of a task that failed may start; None: there is none.
 
     Args:
         policy: The task's policy.
@@ -37,16 +24,9 @@ def decide(policy: RetryPolicy, attempts: int, error: TaskError, rng: random.Ran
         error: Why the last one failed.
         rng: Where jitter comes from.
     """
-    if attempts >= policy.max_attempts or not error.retryable:
-        return RetryDecision(None, error)
-    try:
-        again = _selected(policy, error)
-    except Exception as broken:  # the function is the user's; its failure must not take the run along
-        note = f"{error.message} (not tried again: RetryPolicy.on raised {type(broken).__name__}: {broken})"
-        return RetryDecision(None, replace(error, message=note))
-    if not again:
-        return RetryDecision(None, error)
-    return RetryDecision(max(backoff(policy, attempts, rng), asked_delay(error)), error)
+    if attempts >= policy.max_attempts or not _selected(policy, error):
+        return None
+    return max(backoff(policy, attempts, rng), asked_delay(error))
 
 
 def backoff(policy: RetryPolicy, attempts: int, rng: random.Random) -> float:
@@ -68,7 +48,7 @@ def asked_delay(error: TaskError) -> float:
 
 def _selected(policy: RetryPolicy, error: TaskError) -> bool:
     if policy.on is None:
-        return error.kind not in PERMANENT_KINDS
+        return error.retryable and error.kind not in PERMANENT_KINDS
     if callable(policy.on):
         return bool(policy.on(error))
     return error.kind in policy.on

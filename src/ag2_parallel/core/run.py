@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ag2_parallel.core.outlet import Outlet
     from ag2_parallel.core.schedule import Schedule, ScheduledTask
     from ag2_parallel.core.upstream import Upstream
-    from ag2_parallel.ports import Backend, Clock
+    from ag2_parallel.ports import Backend, Clock, Judge
     from ag2_parallel.tasks import ParallelTask
 
 
@@ -51,6 +51,7 @@ class _Entry:
     task: ParallelTask
     depends_on: tuple[int, ...]
     limits: Limits
+    judge: Judge | None
     read_at: float
     log: AttemptLog = field(default_factory=AttemptLog)
     outcome: AttemptOutcome | None = None
@@ -73,6 +74,7 @@ class NewTask:
     task: ParallelTask
     scheduled: ScheduledTask
     limits: Limits
+    judge: Judge | None = None
 
 
 class Run:
@@ -145,7 +147,7 @@ class Run:
     def _add(self, batch: Sequence[NewTask]) -> None:
         now = self._clock.monotonic()
         for new in batch:
-            self._entries[new.scheduled.index] = _Entry(new.task, new.scheduled.depends_on, new.limits, now)
+            self._entries[new.scheduled.index] = _Entry(new.task, new.scheduled.depends_on, new.limits, new.judge, now)
         self._do(self._schedule.add([new.scheduled for new in batch], now))
 
     def _attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
@@ -208,6 +210,7 @@ class Run:
             task=entry.task,
             upstream=self._upstream.of(entry.depends_on),
             deadline=command.deadline,
+            judge=entry.judge,
             watched=entry.limits.idle_timeout is not None,
         )
         now = self._clock.monotonic()

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, TextIO
 
-from ag2_parallel.events import Event, RunFinished, RunStarted, RunStopping, RunWarning, TaskFinished, TaskRetrying
+from ag2_parallel.events import Event, RunFinished, RunHint, RunStarted, RunStopping, RunWarning, TaskFinished, TaskRetrying
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,8 @@ class ProgressLines:
             case RunStopping():
                 running = "running tasks are stopped" if event.stopped_running else "running tasks finish"
                 self._line(f"stopping ({event.reason}): nothing new starts, {running}")
+            case RunHint():
+                self._line(f"hint: {event.message}")
             case RunWarning():
                 self._line(f"warning: {event.message}")
             case RunFinished():

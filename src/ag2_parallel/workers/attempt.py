@@ -106,7 +106,8 @@ class Attempt:
         return AttemptOutcome(answer=answer)
 
     def _error(self, error: BaseException) -> TaskError:
-        return self._services.task_error(error, self.redactor, self.draft)
+        found = self._services.task_error(error, self.redactor, self.draft)
+        return found if self.order.judge is None else self.order.judge(found)
 
     def _answer(self) -> Answer:
         task = self.order.task

@@ -57,7 +57,7 @@ def test_help_loads_nothing_heavy():
         "import sys\n"
         "from ag2_parallel.cli import main\n"
         "assert main(['demo', '--help']) == 0\n"
-        "heavy = {'autogen', 'ag2', 'aiohttp', 'httpx', 'openai', 'rich', 'jinja2', 'pydantic', 'asyncio'}\n"
+        "heavy = {'autogen', 'ag2', 'aiohttp', 'httpx', 'openai', 'rich', 'jinja2', 'asyncio'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ag2_parallel.core.judging import judged, judged_beforehand
 from ag2_parallel.core.retrying import asked_delay, backoff, decide
 from ag2_parallel.policies import MAX_SECONDS, RetryPolicy
 from ag2_parallel.results import ERROR_KINDS, PERMANENT_KINDS, TaskError
@@ -39,29 +40,29 @@ def test_jitter_draws_below_the_steady_wait(attempts, initial, factor, maximum, 
 
 @pytest.mark.parametrize("kind", sorted(ERROR_KINDS))
 def test_by_default_everything_but_the_permanent_kinds_is_tried_again(kind):
-    assert (decide(steady(), 1, failure(kind), RNG).delay is None) == (kind in PERMANENT_KINDS)
+    assert (decide(steady(), 1, failure(kind), RNG) is None) == (kind in PERMANENT_KINDS)
 
 
 @pytest.mark.parametrize("on", [["timeout", "quota"], lambda error: error.kind in {"timeout", "quota"}])
 def test_on_takes_the_place_of_the_default(on):
-    tried = {kind for kind in ERROR_KINDS if decide(steady(on=on), 1, failure(kind), RNG).delay is not None}
+    tried = {kind for kind in ERROR_KINDS if decide(steady(on=on), 1, failure(kind), RNG) is not None}
     assert tried == {"timeout", "quota"}
 
 
-@pytest.mark.parametrize("on", [None, ["agent"], lambda error: True])
-def test_an_error_that_is_not_retryable_never_is(on):
-    assert decide(steady(on=on), 1, failure(retryable=False), RNG).delay is None
+def test_an_error_that_is_not_retryable_is_not_unless_the_user_names_its_kind():
+    assert decide(steady(), 1, failure(retryable=False), RNG) is None
+    assert decide(steady(on=["agent"]), 1, failure(retryable=False), RNG) is not None
 
 
 def test_the_last_attempt_is_the_last():
-    assert decide(steady(3), 2, failure(), RNG).delay is not None
-    assert decide(steady(3), 3, failure(), RNG).delay is None
+    assert decide(steady(3), 2, failure(), RNG) is not None
+    assert decide(steady(3), 3, failure(), RNG) is None
 
 
 def test_the_longer_of_backoff_and_what_the_server_asked_for():
     policy = steady(initial=4.0)
-    assert decide(policy, 1, failure(retry_after=9.0), RNG).delay == 9.0
-    assert decide(policy, 1, failure(retry_after=1.0), RNG).delay == 4.0
+    assert decide(policy, 1, failure(retry_after=9.0), RNG) == 9.0
+    assert decide(policy, 1, failure(retry_after=1.0), RNG) == 4.0
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,28 @@ def test_nonsense_from_the_server_is_no_delay(asked, delay):
     assert asked_delay(failure(retry_after=asked)) == delay
 
 
+def test_a_users_function_is_asked_off_the_loop_and_its_verdict_travels_with_the_error():
+    def judge(error):
+        return error.kind == "quota"
+
+    policy = judged_beforehand(steady(on=judge))
+    assert policy.on is not judge
+    assert decide(policy, 1, judged(failure("quota"), judge), RNG) is not None
+    assert decide(policy, 1, judged(failure("agent"), judge), RNG) is None
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_time_limits_are_judged_beforehand(again):
+    policy = judged_beforehand(steady(on=lambda error: again))
+    assert (decide(policy, 1, failure("timeout"), RNG) is not None) == again
+
+
 def test_a_broken_function_ends_the_task_and_is_named():
-    delay, error = decide(steady(on=lambda error: error.no_such_field), 1, failure(), RNG)
-    assert delay is None
+    error = judged(failure(), lambda error: error.no_such_field)
     assert error.message.startswith("it broke (not tried again: RetryPolicy.on raised AttributeError: ")
-    assert error.type == "SomeError"
+    assert not error.retryable
+
+
+def test_policies_without_a_function_stay_as_they_are():
+    policy = steady(on=["agent"])
+    assert judged_beforehand(policy) is policy

@@ -73,13 +73,6 @@ def test_what_cannot_be_mended_is_not_tried_again():
     assert run.fails(0, error=BAD_KEY)[-1] == failed(0, BAD_KEY)
 
 
-def test_a_broken_retry_function_is_named_in_the_error():
-    run = Script()
-    run.add(task(0, retry=thrice(on=lambda error: 1 / 0)))
-    (result,) = settled(run.fails(0))
-    assert "RetryPolicy.on raised ZeroDivisionError" in result.error.message
-
-
 def test_a_backoff_past_the_limit_settles_the_failure_at_once():
     run = Script()
     run.add(task(0, retry=thrice(), timeout=5.0))

@@ -110,3 +110,17 @@ def test_jitter_comes_from_the_random_numbers_passed_in():
         return schedule.ended(0, 1, ok=False, error=BROKEN, how="returned", now=0.0)[1].delay
 
     assert delay(1) == delay(1) != delay(2)
+
+
+def test_a_sweep_keeps_the_order():
+    rng = random.Random(0)
+    keys = list(range(1000))
+    rng.shuffle(keys)
+    heap = LazyHeap()
+    entries = {key: heap.push(key, item=key + 1) for key in keys}
+    kept = set(rng.sample(keys, 300))
+    for key in keys:
+        if key not in kept:
+            heap.discard(entries[key])
+    assert heap.held < 1000
+    assert [heap.pop() - 1 for _ in kept] == sorted(kept)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import UnsupportedAgentError
+from ag2_parallel.events import RunHint
 from ag2_parallel.frameworks import output_types
 from ag2_parallel.frameworks.classic import problems as found_problems
 from ag2_parallel.frameworks.classic import teams, warm_up
@@ -20,6 +21,7 @@ from ag2_parallel.frameworks.classic.chat import Chat, lone_chat
 from ag2_parallel.frameworks.classic.govern import Governor, SeenBefore
 from ag2_parallel.frameworks.classic.kinds import Kind, is_manager, kind_of
 from ag2_parallel.frameworks.classic.members import Members, members_of
+from ag2_parallel.frameworks.classic.model_configs import is_routed
 from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
 from ag2_parallel.frameworks.failures import InvalidAnswerError
@@ -28,6 +30,12 @@ from ag2_parallel.ports import Answer
 if TYPE_CHECKING:
     from ag2_parallel.ports import AttemptScope, Work
     from ag2_parallel.tasks import ParallelTask
+
+
+_OWN_CLIENT = (
+    'the factory of task "{task}" makes agents with connections of their own, which costs tens of milliseconds of '
+    "processor time an agent; take the TaskContext and pass llm_config=ctx.llm_config(your_config)"
+)
 
 
 class ClassicFramework:
@@ -90,6 +98,7 @@ class _Run:
         self._scope = work.scope
         self._templates = templates
         self._llm_config = llm_config
+        self._seen = seen
         self._governor = Governor(work.scope, work.task.name, seen)
         self._stream = TaskStream(work.scope, work.task.name)
 
@@ -138,6 +147,8 @@ class _Run:
         members = members_of(root)
         for thing in (root, *members.agents, *members.group_chats):
             self._scope.claim(thing)
+        if any(_has_own_client(agent) for agent in members.agents) and self._seen.first_own_client():
+            self._scope.emit(RunHint, message=_OWN_CLIENT.format(task=self._task.name))
         for agent in members.agents:
             for tool in agent.tools:
                 self._scope.hold(tool, f'tool object "{tool.name}"')
@@ -206,6 +217,10 @@ class _Run:
                 prompt = output_types.asked_again(invalid)
             else:
                 return Answer(output=output, summary=summary, stop_reason=reason)
+
+
+def _has_own_client(agent: Any) -> bool:
+    return bool(agent.llm_config) and any(is_routed(e) and e.http_client is None for e in agent.llm_config.config_list)
 
 
 def _last(prompt: Any) -> Any:

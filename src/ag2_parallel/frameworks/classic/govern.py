@@ -50,6 +50,7 @@ class SeenBefore:
         """Nothing yet."""
         self._lock = threading.Lock()
         self._providers: set[str] = set()
+        self._hinted = False
         self._learnt: weakref.WeakKeyDictionary[Redactor, set[Any]] = weakref.WeakKeyDictionary()
 
     def new_provider(self, name: str) -> bool:
@@ -58,6 +59,12 @@ class SeenBefore:
             new = name not in self._providers
             self._providers.add(name)
             return new
+
+    def first_own_client(self) -> bool:
+        """Whether a factory's agent with a connection of its own comes up for the first time."""
+        with self._lock:
+            first, self._hinted = not self._hinted, True
+            return first
 
     def learn(self, redactor: Redactor, entries: list[dict[str, Any]]) -> None:
         """Tell the redactor of the secrets in configuration entries, once."""
