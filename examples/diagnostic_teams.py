@@ -17,11 +17,11 @@ CASE = (
     "Painful thighs, dark urine, confusion. Creatine kinase 24,300 U/l, creatinine 262 µmol/l, INR 6.4."
 )
 TEAMS = {  # the question, and the scripted seconds of one answer
-    "symptoms": ("What explains the symptoms?", 0.50),
-    "literature": ("What is known about this in the literature?", 0.60),
-    "drug interactions": ("Which medicines interact?", 0.45),
-    "imaging": ("Which images are needed?", 0.55),
-    "treatment": ("What has to be done in the first six hours?", 0.50),
+    "symptoms": ("What explains the symptoms?", 0.25),
+    "literature": ("What is known about this in the literature?", 0.30),
+    "drug interactions": ("Which medicines interact?", 0.22),
+    "imaging": ("Which images are needed?", 0.27),
+    "treatment": ("What has to be done in the first six hours?", 0.25),
 }
 ROLES = ("coordinator", "specialist", "reviewer", "supervisor")
 
@@ -29,7 +29,7 @@ ROLES = ("coordinator", "specialist", "reviewer", "supervisor")
 async def scripted(request):
     """Say who would speak, after as long as this team's model takes."""
     team = next((name for name in TEAMS if f"{name} team" in request.system_text), None)
-    seconds = TEAMS[team][1] if team else 0.3
+    seconds = TEAMS[team][1] if team else 0.15
     return Reply(f"[scripted answer] {request.system_text.rpartition('. ')[2]}", latency=seconds)
 
 

@@ -121,8 +121,7 @@ class Options:
                 problems.append(f"options {name} and {real} mean the same and differ: {value!r} and {values[real]!r}")
             elif values.get(real) is None:
                 values[real] = value
-        if not problems:
-            problems = list(_value_problems(values))
+        problems += _value_problems(values)
         if problems:
             raise ConfigurationError(problems)
         values["observers"] = tuple(values.get("observers", ()))

@@ -83,6 +83,7 @@ class Redactor:
             output=self.text(result.output) if isinstance(result.output, str) else result.output,
             summary=None if result.summary is None else self.text(result.summary),
             chat_history=self.value(result.chat_history),
+            context=self.value(result.context),
             console=self.text(result.console) if result.console else "",
         )
 

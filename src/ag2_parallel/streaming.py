@@ -20,6 +20,7 @@ _log = logging.getLogger("ag2_parallel")
 _STAGES = {
     1: "interrupted: nothing new starts, running tasks finish; interrupt again to stop them",
     2: "interrupted again: running tasks are stopped; interrupt once more to leave at once",
+    3: "interrupted a third time: left at once",
 }
 
 
@@ -28,17 +29,19 @@ def wait_for_end(active: ActiveRun) -> int:
 
     The first interrupt lets running tasks finish, the second stops them, the third waits no more.
     """
-    interrupts = 0
+    interrupts = handled = 0
     while True:
         try:
+            while handled < interrupts:  # inside the `try`: the next interrupt may come while this one is handled
+                handled += 1
+                _log.warning("run %s %s", active.run_id, _STAGES[min(handled, 3)])
+                if handled > 2:
+                    active.leave()
+                    return interrupts
+                active.stop("interrupted", stop_running=handled == 2)
             active.outlet.wait_finished()
         except KeyboardInterrupt:
             interrupts += 1
-            if interrupts > 2:
-                active.leave()
-                return interrupts
-            _log.warning("run %s %s", active.run_id, _STAGES[interrupts])
-            active.stop("interrupted", stop_running=interrupts == 2)
         else:
             return interrupts
 

@@ -41,7 +41,7 @@ def as_task(given: object, position: int) -> tuple[ParallelTask | None, list[Pro
         return given, []
     where = f"task number {position + 1}"
     if not isinstance(given, Mapping):
-        return None, [Problem(f"{where}: a {type(given).__name__} is neither a ParallelTask nor a dict")]
+        return None, [Problem(f"{where}: {type(given).__name__} is neither a ParallelTask nor a dict")]
     if isinstance(name := given.get("name"), str):
         where = f'task "{name}"'
     problems = [Problem(f"{where}: {_unknown_key(key)}") for key in given if key not in TASK_FIELDS]

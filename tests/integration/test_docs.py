@@ -1,8 +1,8 @@
 """Every Python block of the README and the docs runs, its shown output is right, and the reference pages list what there is.
 
-The blocks of a page run in order in one namespace, in a process of their own, against a model server: `llm_config` and
+The blocks of a page run in order in one namespace, outside the test's process, against a model server: `llm_config` and
 the environment's OPENAI_BASE_URL and OPENAI_API_KEY lead to it. A `text` block right below a Python block is what that
-block prints. Run one page by hand with `python tests/integration/test_docs.py docs/errors.md`.
+block prints. Run pages by hand with `python tests/integration/test_docs.py docs/errors.md`.
 """
 
 import ast
@@ -11,10 +11,13 @@ import contextlib
 import inspect
 import io
 import itertools
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
+import traceback
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,9 +57,7 @@ def blocks_of(page: Path) -> list[Block]:
     for fence, following in itertools.zip_longest(fences, fences[1:]):
         below = following is not None and not text[fence.end() : following.start()].strip()
         shown = following["body"] if below and following["info"].strip() == "text" else None
-        found.append(
-            Block(fence["info"].strip(), fence["body"], text.count("\n", 0, fence.start("body")) + 1, shown)
-        )
+        found.append(Block(fence["info"].strip(), fence["body"], text.count("\n", 0, fence.start("body")) + 1, shown))
     return found
 
 
@@ -84,8 +85,6 @@ def made_up(schema, root):
 
 def answer(request):
     """What a reader would expect of a model: tool calls, speaker selection, JSON where asked for, else a sentence."""
-    import json
-
     last = request.messages[-1]
     said = str(request.messages)
     if choice := re.search(r"select the next role from \[(.*?)\]", said):
@@ -106,15 +105,30 @@ def answer(request):
 # ---- running a page, in a process of its own
 
 
-def run_page(page: Path) -> None:
+def run_pages(pages: list[Path]) -> None:
+    """Run each page in a folder and with names of its own; ends with what went wrong, page by page."""
+    wrong = []
     with ModelServer(answer) as server:
         os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-docs-0000000000000000"}
         os.environ["MODEL_URL"] = server.base_url
-        names = {"__name__": "__main__", "llm_config": server.llm_config()}
-        for block in python_blocks(page):
+        for page in pages:
+            sys.stderr.write(f"--- {page.name}\n")
+            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+                wrong += problems_of(page, {"__name__": "__main__", "llm_config": server.llm_config()})
+    if wrong:
+        sys.exit("\n\n".join(wrong))
+
+
+def problems_of(page: Path, names: dict) -> list[str]:
+    for block in python_blocks(page):
+        where = f"{page.name}:{block.line}"
+        try:
             printed = run_block(page, block, names)
-            if block.shown is not None and printed != block.shown:
-                sys.exit(f"{page.name}:{block.line} prints\n{printed}\nand not\n{block.shown}")
+        except BaseException:
+            return [f"{where} raises\n{traceback.format_exc()}"]
+        if block.shown is not None and printed != block.shown:
+            return [f"{where} prints\n{printed}\nand not\n{block.shown}"]
+    return []
 
 
 def run_block(page: Path, block: Block, names: dict) -> str:
@@ -136,19 +150,21 @@ def run_block(page: Path, block: Block, names: dict) -> str:
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run_and_print_what_is_shown(page, tmp_path):
-    """S16."""
+@pytest.mark.timeout(240)
+def test_the_blocks_of_every_page_run_and_print_what_is_shown(tmp_path):
+    """S1, S16."""
+    pages = [str(page) for page in PAGES if python_blocks(page)]
     done = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", __file__, str(page)],
+        [sys.executable, "-W", "error::ResourceWarning", __file__, *pages],
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=220,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-6000:]
-    assert "Traceback" not in done.stderr, done.stderr[-6000:]
+    assert done.returncode == 0, done.stderr[-8000:]
+    assert "Traceback" not in done.stderr, done.stderr[-8000:]
+    assert len(pages) > 10
 
 
 def test_hardly_a_block_is_left_out():
@@ -273,4 +289,4 @@ def test_links_lead_somewhere(page):
 
 
 if __name__ == "__main__":
-    run_page(Path(sys.argv[1]))
+    run_pages([Path(name).resolve() for name in sys.argv[1:]])

@@ -104,7 +104,7 @@ def test_garbage_to_the_end_says_what_the_server_sent(engine):
         with pytest.raises(openai.APIConnectionError) as failed:
             ask(attempt, server)
         said = " ".join(causes(failed.value))
-        assert "not a JSON object (text/html, 54 bytes): '<html>key *** gateway" in said
+        assert "not a JSON object (text/html, 53 bytes): '<html>key *** gateway" in said
         assert "tried 5 times" in said
         assert attempt.usage().unreported_calls == server.ledger.count == 5
         assert attempt.usage().estimated_tokens > 0

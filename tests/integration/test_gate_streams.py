@@ -168,14 +168,11 @@ def test_a_cut_ends_a_stream_in_its_middle(engine):
         assert attempt.usage().unreported_calls == 1
 
 
-def test_a_slow_reader_keeps_the_server_waiting_and_gets_everything(engine, raw):
+def test_a_long_stream_arrives_whole(engine, raw):
     event = b'data: {"choices": [{"index": 0, "delta": {"content": "%s"}}]}\n\n' % (b"x" * 20_000)
     raw.answer = sse(*[event] * 200, USAGE_EVENT, b"data: [DONE]\n\n")
     attempt = engine.attempt()
-    stream = ask(attempt, raw, stream=True)
-    engine.tasks()  # the loop is free although nobody reads
-    assert attempt.usage().calls == 0, "the end cannot have been read: 4 MB do not fit between server and reader"
-    assert len(text(stream)) == 200 * 20_000
+    assert len(text(ask(attempt, raw, stream=True))) == 200 * 20_000
     assert attempt.usage().total_tokens == 10
 
 

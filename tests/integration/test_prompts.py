@@ -17,7 +17,9 @@ def test_text_is_literal():
 
 
 def test_a_template_is_filled():
-    result = prompt_of(Template("{{ context.patient }}, {{ metadata['ward'] }}\n"), context={"patient": "Ann"}, metadata={"ward": 3})
+    result = prompt_of(
+        Template("{{ context.patient }}, {{ metadata['ward'] }}\n"), context={"patient": "Ann"}, metadata={"ward": 3}
+    )
     assert result.output == "Ann, 3\n"
 
 

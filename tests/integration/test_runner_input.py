@@ -90,7 +90,7 @@ class TestValidation:
             "is blank",
             "control character",
             "depends_on: 'a' is not a list",
-            "a int is neither",
+            "int is neither",
         ):
             assert words in text
 

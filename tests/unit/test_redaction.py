@@ -27,7 +27,8 @@ def test_key_shaped_text_is_masked(secret):
 
 
 @pytest.mark.parametrize(
-    "text", ["sk-learn is a library", "pk_patient_id", "a risk-based view", "hf_transformers", "see https://example.org/a:b"]
+    "text",
+    ["sk-learn is a library", "pk_patient_id", "a risk-based view", "hf_transformers", "see https://example.org/a:b"],
 )
 def test_ordinary_words_are_left(text):
     assert masked_text(text) == text
@@ -40,7 +41,9 @@ def test_bearer_tokens_and_passwords_in_addresses():
 
 def test_keys_of_a_configuration_are_learnt_however_nested():
     redactor = Redactor()
-    redactor.learn({"config_list": [{"model": "m", "api_key": KEY, "default_headers": {"X-Api-Key": "other-secret-1"}}]})
+    redactor.learn(
+        {"config_list": [{"model": "m", "api_key": KEY, "default_headers": {"X-Api-Key": "other-secret-1"}}]}
+    )
     encoded = base64.b64encode(KEY.encode()).decode()
     text = redactor.text(f"{KEY} other-secret-1 {encoded} m")
     assert text == "*** *** *** m"

@@ -14,6 +14,10 @@ _ANSWER_TIME = 0.03
 """Seconds that an attempt has to end by itself after it was insisted, before its running code is interrupted."""
 
 
+_LOOKED_AT_AGAIN = 1.0
+"""Seconds between two looks at an abandoned attempt whose thread was blocked."""
+
+
 class RunningAttempt(Protocol):
     """What this backend needs of an attempt."""
 
@@ -39,8 +43,8 @@ class Signal(Protocol):
     def insist(self) -> None:
         """Raise at every checkpoint."""
 
-    def interrupt(self) -> None:
-        """Raise inside running code, once."""
+    def interrupt(self) -> bool:
+        """Raise inside running code, once; whether that is done with."""
 
 
 class LocalBackend:
@@ -82,7 +86,12 @@ class LocalBackend:
         running = self._attempts.get((index, attempt))
         if running is not None:
             running.signal.insist()
-            self._loop.call_later(_ANSWER_TIME, running.signal.interrupt)
+            self._loop.call_later(_ANSWER_TIME, self._interrupt, index, attempt)
+
+    def _interrupt(self, index: int, attempt: int) -> None:
+        running = self._attempts.get((index, attempt))
+        if running is not None and not running.signal.interrupt():
+            self._loop.call_later(_LOOKED_AT_AGAIN, self._interrupt, index, attempt)
 
     def snapshot(self, index: int, attempt: int) -> Snapshot:
         """See `ports.Backend`."""

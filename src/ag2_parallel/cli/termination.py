@@ -11,6 +11,9 @@ from ag2_parallel.events import Event, RunStopping
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
+_BETWEEN = 0.05
+"""Seconds between the two interrupts, in which the main thread goes back to waiting for the run."""
+
 
 class Termination:
     """Turns SIGTERM into interrupts for as long as its `with` block lasts; on the main thread only.
@@ -30,6 +33,7 @@ class Termination:
     def on_event(self, event: Event) -> None:
         """Watch a run: an observer."""
         if self.received and isinstance(event, RunStopping) and not event.stopped_running and self._main is not None:
+            threading.Event().wait(_BETWEEN)
             signal.pthread_kill(self._main, signal.SIGTERM)
 
     def __enter__(self) -> Self:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import email.utils
+import json
 import re
 import traceback
 from collections.abc import Iterator, Mapping
@@ -39,7 +40,12 @@ _CONTEXT_LENGTH: Final = re.compile(
 
 _SIGNAL_HINT: Final = (
     "signal handlers can only be set in the main thread, and tasks run in worker threads: "
-    'run this task with backend="process", where it has a main thread'
+    "leave the handler out, or run this code in a process of its own, where it has a main thread"
+)
+
+_HALF_A_PAIR_HINT: Final = (
+    "half of a surrogate pair is no text in UTF-8 and cannot be sent: repair the text, "
+    'for example with text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")'
 )
 
 _KIND_OF_CLASS: Final[Mapping[str, str]] = {
@@ -58,6 +64,19 @@ _KIND_OF_CLASS: Final[Mapping[str, str]] = {
     "APIError": "provider",
 }
 """Names looked for among an exception's classes, the more telling ones first."""
+
+
+_KIND_OF_STATUS: Final = {
+    400: "configuration",
+    401: "authentication",
+    403: "authentication",
+    404: "configuration",
+    408: "timeout",
+    422: "configuration",
+    429: "rate_limit",
+    504: "timeout",
+}
+"""What an error answer's status says where its body says nothing more; others are the provider's own trouble."""
 
 
 class InvalidAnswerError(Exception):
@@ -81,6 +100,9 @@ def task_error(exc: BaseException, redactor: Redactor, draft: Draft | None = Non
     cause, kind = _cause(shown)
     if kind == "agent" and draft is not None and draft.tool is not None and isinstance(shown, Exception):
         kind = "tool"
+    if kind == "agent" and _is_half_a_pair(shown):
+        # Its prompt was checked, so it came from a model or a tool, and may be fine next time; or it was configured.
+        kind = "invalid_answer" if draft is not None and _has_half_a_pair(draft.chat_history) else "configuration"
     return TaskError(
         type=type(shown).__name__,
         message=redactor.text(_message(shown, cause, kind)),
@@ -120,7 +142,7 @@ def _cause(exc: BaseException) -> tuple[BaseException, str]:
             found = link, kind
             if _status(link) is not None or kind not in {"timeout", "provider", "connection"}:
                 break
-        elif kind == found[1]:
+        elif kind == found[1] or getattr(link, "kind", None) == kind:  # an SDK wraps what the gate named
             found = link, kind
     return found or (exc, "agent")
 
@@ -165,9 +187,7 @@ def _kind_of_answer(exc: BaseException) -> str:
         return "context_length"
     if codes & {"content_filter", "content_policy_violation"}:
         return "content_filter"
-    return {401: "authentication", 403: "authentication", 429: "rate_limit", 408: "timeout", 504: "timeout"}.get(
-        status or 0, "provider"
-    )
+    return _KIND_OF_STATUS.get(status or 0, "provider")
 
 
 def _codes(exc: BaseException) -> set[str]:
@@ -216,10 +236,26 @@ def _message(shown: BaseException, cause: BaseException, kind: str) -> str:
     text = _text(shown)
     if isinstance(shown, ValueError) and "signal only works in main thread" in text:
         return f"{text}; {_SIGNAL_HINT}"
+    if _is_half_a_pair(shown):
+        return f"{text}; {_HALF_A_PAIR_HINT}"
     deepest = list(_chain(cause))[-1]
     if kind == "connection" and deepest is not shown and (why := _text(deepest)) and why not in text:
         return f"{text} ({type(deepest).__name__}: {why})"
     return text
+
+
+def _is_half_a_pair(exc: BaseException) -> bool:
+    return isinstance(exc, UnicodeEncodeError) and exc.reason == "surrogates not allowed"
+
+
+def _has_half_a_pair(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return True
+    except (TypeError, ValueError):  # keys that JSON has not, a circle
+        return False
+    return False
 
 
 def _text(exc: BaseException) -> str:

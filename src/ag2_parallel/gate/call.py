@@ -180,8 +180,7 @@ class Call:
             if reply.status < _REDIRECT and (request.streamed or _is_event_stream(reply)):
                 await self._pass_on(reply)
                 return None
-            head = Head(reply.status, reply.headers, await reply.read())
-            attempt.side.alive()
+            head = Head(reply.status, reply.headers, await self._whole(reply))
         except httpx.HTTPError as error:
             if not was_sent(error):
                 self._on_the_wire = False
@@ -191,6 +190,14 @@ class Call:
             if reply is not None:
                 reply.close()
         return await self._judge(head)
+
+    async def _whole(self, reply: Reply) -> bytes:
+        """The body of an answer that is not streamed; each part of it is a sign of life."""
+        parts = []
+        while part := await reply.next_chunk():
+            self._attempt.side.alive()
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _pass_on(self, reply: Reply) -> None:
         """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""

@@ -37,6 +37,8 @@ _HOPELESS: Final = (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.T
 class UnusableAnswerError(httpx.DecodingError):
     """Raised when a model server answers 200 with something that is no answer, each time it is asked."""
 
+    kind = "invalid_answer"
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

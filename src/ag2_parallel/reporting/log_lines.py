@@ -6,7 +6,16 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final, TextIO
 
-from ag2_parallel.events import Event, RunFinished, RunHint, RunStarted, RunStopping, RunWarning, TaskFinished, TaskRetrying
+from ag2_parallel.events import (
+    Event,
+    RunFinished,
+    RunHint,
+    RunStarted,
+    RunStopping,
+    RunWarning,
+    TaskFinished,
+    TaskRetrying,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

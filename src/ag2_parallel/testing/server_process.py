@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.request import ProxyHandler, Request, build_opener
 
-import ag2_parallel
 from ag2_parallel.testing.model_server import llm_config
 
 if TYPE_CHECKING:
@@ -124,6 +123,6 @@ class ModelServerProcess:
 
 def _environment() -> dict[str, str]:
     """The caller's environment, with the package findable also where it is not installed."""
-    home = str(Path(ag2_parallel.__file__).parents[1])
+    home = str(Path(__file__).parents[2])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

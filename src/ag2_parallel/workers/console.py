@@ -50,12 +50,13 @@ class ConsoleRouter:
     def show_block(self, task: str, text: str) -> None:
         """Print a finished task's text under a header, if tasks are shown one by one."""
         if self._mode == "grouped" and text.strip():
+            text = self._redactor.text(text)
             end = "" if text.endswith("\n") else "\n"
             self._write(f"===== {_harmless(task)} =====\n{_harmless(text)}{end}")
 
     def show_line(self, task: str, line: str) -> None:
         """Print one whole line with the task's name."""
-        self._write(f"{_harmless(task)} | {_harmless(line)}\n")
+        self._write(f"{_harmless(task)} | {_harmless(self._redactor.text(line))}\n")
 
     def _write(self, text: str) -> None:
         with self._lock:

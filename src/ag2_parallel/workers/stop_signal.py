@@ -8,7 +8,9 @@ The engine sets the signal; the attempt's code meets it at its checkpoints as `T
 
 Raising inside running code (`PyThreadState_SetAsyncExc`) may hit any bytecode of the thread. So
 that it lands in the user's code and never between two lines of ours, the thread says when it is
-in the user's code, and both sides do that under one lock. It is only ever raised once.
+in the user's code, and both sides do that under one lock. It is only ever raised once, and only in a
+thread that used processor time since the last look: one that is blocked in a C call would not notice
+before it comes back, and CPython 3.11 can lock up on it while tracing is on.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ _SWALLOWED_DELAY = 0.02
 
 _LONGEST_DELAY = 0.5
 
+_RUNNING = 0.0002
+"""Seconds of processor time between two looks from which on a thread counts as running."""
+
 
 class StopSignal:
     """The stop signal of one attempt."""
@@ -43,6 +48,7 @@ class StopSignal:
         self._lock = threading.Lock()
         self._thread: int | None = None
         self._in_user_code = False
+        self._processor_time: float | None = None
         self._on_stop: list[Callable[[], None]] = []
 
     def set(self, reason: str) -> None:
@@ -59,17 +65,34 @@ class StopSignal:
         """Make every checkpoint raise from now on, and tell those who listen once more."""
         with self._lock:
             self._insisting = True
+            self._processor_time = self._used()
             callbacks = list(self._on_stop)
         for callback in callbacks:
             callback()
 
-    def interrupt(self) -> None:
-        """Raise the signal inside the thread's running code, if that is the user's; once."""
+    def interrupt(self) -> bool:
+        """Raise the signal inside the thread's running code, if that is the user's; once.
+
+        Returns:
+            Whether that is done with. False: the thread is blocked or in our code; ask again later.
+        """
         with self._lock:
-            if self.interrupted or self._thread is None or not self._in_user_code:
-                return
+            if self.interrupted or self._thread is None:
+                return True
+            before, self._processor_time = self._processor_time, self._used()
+            blocked = before is not None and (self._processor_time or 0.0) - before < _RUNNING
+            if blocked or not self._in_user_code:
+                return False
             self.interrupted = True
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(TaskStopped))
+
+            return True
+
+    def _used(self) -> float | None:
+        """Processor time of the thread; None where the platform does not tell it."""
+        if self._thread is None or not hasattr(time, "pthread_getcpuclockid"):
+            return None
+        return time.clock_gettime(time.pthread_getcpuclockid(self._thread))
 
     @contextmanager
     def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
@@ -129,16 +152,17 @@ class StopSignal:
     def _leave(self) -> None:
         """Leave the user's code: afterwards nothing is raised any more.
 
-        A signal raised a moment before may still be under way and land in here; it is raised once,
-        so a second try gets through.
+        A signal raised a moment before may still be under way, and lands in here. It is delivered at the
+        next turn of a loop, so after a few turns it has come or never will. (Withdrawing it is no way:
+        CPython would keep its interpreter-wide notice of it, and look for it at every turn for ever.)
         """
         for _ in range(2):
             try:
                 with self._lock:
                     self._in_user_code = False
-                    thread, self._thread = self._thread, None
-                    if self.interrupted and thread is not None:
-                        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+                    self._thread = None
+                for _ in range(10):
+                    pass
                 break
             except TaskStopped:
                 continue

@@ -51,7 +51,7 @@ KINDS = [
     ),
     (answered(openai.BadRequestError, 400, body={"code": "content_filter"}), "content_filter"),
     (answered(openai.BadRequestError, 400, body={"error": {"code": "content_policy_violation"}}), "content_filter"),
-    (answered(openai.BadRequestError, 400), "provider"),
+    (answered(openai.BadRequestError, 400), "configuration"),
     (answered(openai.InternalServerError, 503), "provider"),
     (answered(openai.APIStatusError, 408), "timeout"),
     (openai.APITimeoutError(REQUEST), "timeout"),
@@ -221,4 +221,5 @@ def test_a_signal_handler_in_a_worker_gets_a_hint():
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert 'backend="process"' in errors[0].message
+    assert "main thread" in errors[0].message
+    assert "a process of its own" in errors[0].message

@@ -75,10 +75,32 @@ def test_running_code_is_interrupted_in_the_users_code():
     thread = in_thread(work)
     inside.wait(10)
     signal.set("deadline")
-    signal.interrupt()
+    signal.insist()
+    while not signal.interrupt():
+        thread.join(0.01)
     thread.join(10)
     assert caught == ["stopped"]
     assert signal.interrupted
+
+
+def test_a_blocked_thread_is_left_alone():
+    signal, inside, go = StopSignal(), threading.Event(), threading.Event()
+
+    def work():
+        with signal.user_code():
+            inside.set()
+            go.wait(10)
+
+    thread = in_thread(work)
+    inside.wait(10)
+    thread.join(0.05)
+    signal.set("deadline")
+    signal.insist()
+    assert not signal.interrupt()
+    assert not signal.interrupted
+    go.set()
+    thread.join(10)
+    assert signal.interrupt()
 
 
 def test_code_of_ours_is_never_interrupted():

@@ -1,0 +1,195 @@
+"""F07, F26: what agents print stays apart, and any text gets through or is refused at once."""
+
+import json
+import re
+import sys
+import unicodedata
+
+import pytest
+from agents import agent_calling, assistant, ok, run, served, talkers
+
+from ag2_parallel import ParallelTask, Template
+from ag2_parallel.testing import ModelServer, Reply, ToolCall
+
+pytestmark = pytest.mark.usefixtures("no_threads_left")
+
+# ---- F07
+
+
+def lines(tag, count=50):
+    return "".join(f"<{tag}:{number}>\n" for number in range(count))
+
+
+def by_model(server, tag):
+    """An agent that AG2 shows saying fifty lines."""
+    return ParallelTask(tag, f"after 0.02 {lines(tag)}", agent=ok(server))
+
+
+def by_tool(server, tag):
+    """An agent whose tool prints fifty lines, piece by piece."""
+
+    def chatty() -> str:
+        for line in lines(tag).splitlines():
+            sys.stdout.write(line[:3])
+            sys.stdout.write(f"{line[3:]}\n")
+        return "printed"
+
+    return ParallelTask(tag, "call", agent=agent_calling(server, chatty))
+
+
+def said(result, tag):
+    return re.findall(rf"<{tag}:\d+>", result.console)
+
+
+@pytest.mark.parametrize("make", [by_model, by_tool])
+class TestConsole:
+    tags = tuple(f"t{number}" for number in range(8))
+
+    def run(self, make, console):
+        with served() as server:
+            return run([make(server, tag) for tag in self.tags], max_workers=8, console=console)
+
+    def test_grouped(self, make, capfd):
+        results = self.run(make, "grouped")
+        blocks = re.split(r"^===== (t\d) =====\n", capfd.readouterr().out, flags=re.MULTILINE)
+        assert blocks[0] == ""
+        assert sorted(blocks[1::2]) == sorted(self.tags)
+        for tag, block in zip(blocks[1::2], blocks[2::2], strict=True):
+            assert set(re.findall(r"<(t\d):", block)) == {tag}
+            assert f"\n{lines(tag)}" in f"\n{block}"
+            assert results[tag].console == block
+
+    def test_prefixed(self, make, capfd):
+        self.run(make, "prefix")
+        shown = capfd.readouterr().out.splitlines()
+        assert all(re.match(r"t\d \| ", line) for line in shown)
+        for tag in self.tags:
+            own = [line.removeprefix(f"{tag} | ") for line in shown if line.startswith(f"{tag} | ")]
+            assert lines(tag) in "".join(f"{line}\n" for line in own)
+        assert not [line for line in shown if len(set(re.findall(r"t\d", line.replace("after", "")))) > 1]
+
+    def test_quiet(self, make, capfd):
+        results = self.run(make, "quiet")
+        out = capfd.readouterr().out
+        if make is by_model:
+            assert out == ""
+            assert [len(set(said(results[tag], tag))) for tag in self.tags] == [50] * 8
+        else:  # the user's own prints are nobody else's business
+            assert len(re.findall(r"\d+>", out)) == 400
+            assert "printed" not in out
+
+    @pytest.mark.parametrize("console", ["quiet", "prefix", "grouped"])
+    def test_a_transcript_holds_its_own_lines_in_all_modes(self, make, console, capfd):
+        results = self.run(make, console)
+        for tag, result in results.items():
+            text = json.dumps([message["content"] for message in result.chat_history])
+            assert set(re.findall(r"<(t\d):", text)) <= {tag}
+            assert result.output == (lines(tag) if make is by_model else "printed")
+        capfd.readouterr()
+
+
+# ---- F26
+
+SENT = {
+    "emoji": "\U0001f378",
+    "decomposed": "e\u0301",
+    "right to left": "\u202etxt",
+    "line end": "\r\n",
+    "escape": "\x1b[2J",
+    "byte order mark": "\ufeffx",
+    "nul": "a\x00b",
+    "separators": "a\u2028b\u2029c\x85d",
+    "noncharacter": "\uffff",
+    "joined": "\U0001f469\u200d\U0001f52c",
+    "quotes": "\"\\'{{ }} ${x} %s {0}",
+}
+UNSENDABLE = {
+    "high": "\ud83d",
+    "low inside": "a\udc97b",
+    "undecodable bytes": b"caf\xe9".decode("utf-8", "surrogateescape"),
+    "swapped pair": "\udf78\ud83c",
+}
+
+
+@pytest.mark.parametrize("console", ["quiet", "prefix", "grouped"])
+def test_every_text_that_can_be_sent_arrives_as_it_is(console, tmp_path, capfd):
+    with served() as server:
+        results = run(
+            [ParallelTask(name, text, agent=ok(server)) for name, text in SENT.items()],
+            console=console,
+            retry=3,
+            max_workers=4,
+        )
+        assert {request.text for request in server.ledger.requests} == set(SENT.values())
+    assert {name: result.output for name, result in results.items()} == {n: f"echo: {t}" for n, t in SENT.items()}
+    assert {result.attempts for result in results.values()} == {1}
+    results.to_json(tmp_path / "r.json")
+    rows = json.loads((tmp_path / "r.json").read_bytes().decode("utf-8"))["results"]
+    assert [row["output"] for row in rows] == [f"echo: {text}" for text in SENT.values()]
+    out = capfd.readouterr().out
+    assert not [c for c in out if unicodedata.category(c) == "Cc" and c not in "\n\t"]
+
+
+PLACES = {
+    "prompt": lambda server, text: ParallelTask("t", text, agent=ok(server)),
+    "message": lambda server, text: ParallelTask("t", {"role": "user", "content": text}, agent=ok(server)),
+    "messages": lambda server, text: ParallelTask("t", [{"role": "user", "content": text}] * 2, agent=ok(server)),
+    "function": lambda server, text: ParallelTask("t", lambda ctx: text, agent=ok(server)),
+    "template": lambda server, text: ParallelTask(
+        "t", Template("{{ context.x }}"), agent=ok(server), context={"x": text}
+    ),
+    "config": lambda server, text: ParallelTask("t", text, {"llm_config": server.llm_config()}),
+    "live agent": lambda server, text: ParallelTask("t", text, agent=assistant(server)),
+    "group": lambda server, text: ParallelTask("t", text, agent=talkers(server), max_turns=4),
+    "system message": lambda server, text: ParallelTask("t", "x", agent=lambda: assistant(server, system_message=text)),
+}
+
+
+@pytest.mark.parametrize("text", UNSENDABLE.values(), ids=UNSENDABLE)
+@pytest.mark.parametrize("place", PLACES)
+def test_what_cannot_be_sent_fails_at_once_and_says_why(place, text, tmp_path, capfd):
+    with served() as server:
+        task = PLACES[place](server, text)
+        results = run([task, ParallelTask("other", "fine", agent=ok(server))], retry=3, console="prefix")
+        assert [request.text for request in server.ledger.requests] == ["fine"]
+    result = results["t"]
+    assert (result.status, result.attempts) == ("failed", 1)
+    assert result.error.kind == "configuration"
+    assert not result.error.retryable
+    assert "surrogate" in result.error.message
+    assert results["other"].ok
+    results.to_json(tmp_path / "r.json")
+    assert json.loads((tmp_path / "r.json").read_bytes().decode("utf-8"))["results"][0]["status"] == "failed"
+    repr(task), repr(results), results._repr_html_().encode()
+    capfd.readouterr().out.encode()
+
+
+HALF = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "\ud83d"}}]}
+
+
+def test_half_a_pair_from_a_model_may_be_whole_in_the_next_attempt():
+    """F26: within a conversation nothing is sent again."""
+    with ModelServer([HALF, "whole", "TERMINATE"]) as server:
+        tasks = [ParallelTask("t", "hello", agent=talkers(server), max_turns=6)]
+        result = run(tasks, retry=3)["t"]
+        assert result.ok
+        assert (result.output, result.attempts, server.ledger.count) == ("whole", 2, 3)
+    with ModelServer(HALF) as server:
+        result = run([ParallelTask("t", "hello", agent=talkers(server), max_turns=6)])["t"]
+        assert server.ledger.count == 1
+    assert (result.status, result.error.kind) == ("failed", "invalid_answer")
+    assert "half of a surrogate pair" in result.error.message
+    assert len(result.chat_history) == 2
+
+
+def test_half_a_pair_from_a_tool_is_not_sent_again():
+    """F26."""
+
+    def tool() -> str:
+        return "\udc97"
+
+    with ModelServer(Reply(tool_calls=[ToolCall("tool")])) as server:
+        result = run([ParallelTask("t", "hello", agent=agent_calling(server, tool))])["t"]
+        assert server.ledger.count == 1
+    assert (result.status, result.error.kind) == ("failed", "invalid_answer")
+    assert len(result.chat_history) >= 2
