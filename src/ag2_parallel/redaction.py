@@ -32,6 +32,12 @@ _KEY_SHAPED: Final = re.compile(
     re.IGNORECASE,
 )
 
+_MARKS: Final = (
+    "sk-", "sk_", "pk-", "pk_", "rk-", "gsk", "xai", "hf-", "hf_", "ghp", "gho", "ghs", "glpat", "pplx", "r8-", "r8_",
+    "fw-", "fw_", "csk", "tvly", "nvapi", "aiza", "akia", "asia", "eyj", "bearer ", "key=", "://",
+)  # fmt: skip
+"""Every key-shaped text has one of these in it; looking for them first is a hundred times as fast as the pattern."""
+
 _SHORTEST: Final = 6
 """Shorter values ("x", "none", "EMPTY") are placeholders of local servers, and masking them would eat ordinary words."""
 
@@ -62,7 +68,7 @@ class Redactor:
             text = self._extra(text)
         if self._pattern is not None:
             text = self._pattern.sub(MASK, text)
-        return _KEY_SHAPED.sub(MASK, text)
+        return masked_text(text)
 
     def value(self, value: Any) -> Any:
         """Plain data with every text in it masked; anything else is left as it is."""
@@ -94,7 +100,8 @@ class Redactor:
 
 def masked_text(text: str) -> str:
     """`text` with whatever is shaped like a key masked."""
-    return _KEY_SHAPED.sub(MASK, text)
+    lowered = text.lower()
+    return _KEY_SHAPED.sub(MASK, text) if any(mark in lowered for mark in _MARKS) else text
 
 
 def masked_config(config: Any) -> Any:

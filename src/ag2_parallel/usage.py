@@ -60,7 +60,8 @@ class Usage:
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """All of them together."""
-        return sum(usages, cls())
+        all_of_them = list(usages)
+        return all_of_them[0] if len(all_of_them) == 1 else sum(all_of_them, cls())
 
     def for_model(self, model: str) -> Usage:
         """The same usage, filed under `model`."""

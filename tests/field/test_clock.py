@@ -29,6 +29,7 @@ for module in [m for n, m in sys.modules.items() if n.startswith("ag2_parallel")
 
 server = Address(sys.argv[1])
 def once(jump):
+    clock.offset = 0
     tasks = [ParallelTask("quick", "after 0.6 done", agent=ok(server)),
              ParallelTask("hang", "hang", agent=ok(server), timeout=1),
              ParallelTask("retried", "date 1", agent=ok(server)),

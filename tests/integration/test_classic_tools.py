@@ -63,7 +63,7 @@ def test_an_async_tool_runs_in_the_attempts_context(tmp_path):
 
 @pytest.mark.parametrize("tool", [bad, async_bad])
 def test_a_failing_tool_is_told_to_the_agent_and_leaves_its_traceback(tmp_path, caplog, tool):
-    with ModelServer(calling("good", tool.__name__)) as server, caplog.at_level(logging.WARNING, "ag2_parallel.tools"):
+    with ModelServer(calling("good", tool.__name__)) as server, caplog.at_level(logging.INFO, "ag2_parallel.tools"):
         ran = run(task(), lambda _: with_tools(server, good, tool), tmp_path=tmp_path)
     assert ran.answer.output.startswith("good & Error: ")
     (record,) = caplog.records
@@ -141,7 +141,7 @@ def test_a_function_map_entry_that_returns_an_awaitable(tmp_path, caplog, fails)
         return user, caller
 
     schema = {"type": "function", "function": {"name": "wrapped", "description": "", "parameters": {}}}
-    with ModelServer(calling("wrapped")) as server:
+    with ModelServer(calling("wrapped")) as server, caplog.at_level(logging.INFO, "ag2_parallel.tools"):
         ran = run(task(), make, tmp_path=tmp_path)
     assert ran.answer.output == ("Error: async" if fails else "nobody")
     assert len(caplog.records) == fails

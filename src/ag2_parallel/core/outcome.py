@@ -38,7 +38,7 @@ class AttemptLog:
 
     def decided(self, number: int, status: TaskStatus, error: TaskError | None, snapshot: Snapshot, now: float) -> None:
         """It is decided how an attempt ended, though its code may still unwind."""
-        self.usage += snapshot.usage
+        self.usage = snapshot.usage if not self.records else self.usage + snapshot.usage
         self.waited += snapshot.waited
         self.last = snapshot
         ended = self._ended.get(number, "stopping")
