@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCAL := $(VENV)/.local-model
-WORKERS ?= 4
+WORKERS ?= 2
 
 .PHONY: help demo demo-real test soak check format bench coverage clean
 

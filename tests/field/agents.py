@@ -5,7 +5,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from functools import partial
 from pathlib import Path
 
 from autogen import AssistantAgent, ConversableAgent
@@ -59,9 +58,20 @@ def assistant(server, name="a", **options):
     return AssistantAgent(name, llm_config=server.llm_config(), **options)
 
 
+class Routed:
+    """A model server as a task's own factory reaches it: without a TLS set-up for each agent."""
+
+    def __init__(self, ctx, server):
+        self._ctx = ctx
+        self._server = server
+
+    def llm_config(self, **entry):
+        return self._ctx.llm_config(self._server.llm_config(**entry))
+
+
 def ok(server):
     """A factory of an agent that answers the prompt."""
-    return partial(assistant, server)
+    return lambda ctx: assistant(Routed(ctx, server))
 
 
 def replying(reply):
@@ -101,16 +111,17 @@ def broken_factory(error):
     return make
 
 
+def with_tools(server, *tools):
+    """An agent that calls all its tools when its prompt is `call`."""
+    agent = assistant(server)
+    for tool in tools:
+        agent.register_for_llm(description=tool.__name__)(tool)
+    return agent
+
+
 def agent_calling(server, *tools):
-    """A factory of an agent that calls all its tools when its prompt is `call`."""
-
-    def make():
-        agent = assistant(server)
-        for tool in tools:
-            agent.register_for_llm(description=tool.__name__)(tool)
-        return agent
-
-    return make
+    """A factory of `with_tools`."""
+    return lambda ctx: with_tools(Routed(ctx, server), *tools)
 
 
 def talkers(server, count=2, **options):
@@ -161,7 +172,7 @@ def script(tmp_path, body, *arguments, warnings=("-W", "error::ResourceWarning",
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(HERE), **env},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]), **env},
     )
 
 

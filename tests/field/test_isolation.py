@@ -86,7 +86,7 @@ class TestConfigurations:
                 agent.register_for_llm(description="secret")(self.secret_tool)
             return agent
 
-        for number in range(20):
+        for number in range(10):
             if form == "factory":
                 yield ParallelTask(f"t{number}", f"prompt {number}", agent=lambda number=number: build(number))
             elif form == "template":
@@ -129,7 +129,7 @@ class TestCopying:
             assert agent.client is not None
 
     @pytest.mark.parametrize("where", ["attribute", "tool", "context"])
-    def test_locks_inside_an_agent_are_copied_or_refused_up_front(self, where):
+    def test_locks_inside_an_agent_are_no_hindrance(self, where):
         class Telemetry:
             def __init__(self):
                 self.lock = threading.RLock()
@@ -159,17 +159,11 @@ class TestCopying:
 
             tasks = [ParallelTask("first", "x", agent=first)]
             tasks += [ParallelTask(f"t{i}", "call" if where == "tool" else "x", agent=agent) for i in range(2)]
-            try:
-                results = run(tasks)
-            except ConfigurationError as refused:
-                assert built == []
-                assert "factory" in str(refused)
-                assert "telemetry" in str(refused)
-                assert "cannot pickle" not in str(refused)
-                for name in ("t0", "t1"):
-                    assert f'task "{name}"' in str(refused)
-            else:
-                assert results.ok, results.errors
+            results = run(tasks)
+            assert results.ok, results.errors
+            assert built == [1]
+            if where == "tool":
+                assert [results[f"t{i}"].output for i in range(2)] == ["spans", "spans"]
 
     def test_what_cannot_be_copied_is_named_for_every_task_before_the_first_starts(self):
         built = []
@@ -205,7 +199,7 @@ class TestContextVariables:
         def make(ctx):
             assert span.get() == "root", "another task's value"
             span.set(f"root/{ctx.name}")
-            return agent_calling(server, sync_tool, async_tool)()
+            return agent_calling(server, sync_tool, async_tool)(ctx)
 
         def prompt(ctx):
             assert tenant.get() == "acme"

@@ -1,7 +1,7 @@
 """F18, F39: descriptors, connections and places at the server are what they should be."""
 
 import pytest
-from agents import assistant, finished, ok, run, runner, script, served, talkers
+from agents import Routed, assistant, finished, ok, run, runner, script, served, talkers
 
 from ag2_parallel import ParallelTask
 
@@ -12,11 +12,12 @@ import gc, os
 server = Address(sys.argv[1])
 def descriptors(): return len(os.listdir("/proc/self/fd"))
 template = assistant(server)
-agents = [ok(server), template, lambda ctx: AssistantAgent("a", llm_config=ctx.llm_config(server.llm_config()))]
+own_client = lambda: assistant(server)  # with a TLS set-up of its own
+agents = [own_client, template, ok(server), template, ok(server)]
 def tasks():
     for i in range(400):
-        if i % 4 == 3: yield ParallelTask(f"t{i}", "hello", {"llm_config": server.llm_config()})
-        else: yield ParallelTask(f"t{i}", "status 400" if i % 50 == 0 else "hello", agent=agents[i % 4])
+        if i % 8 == 7: yield ParallelTask(f"t{i}", "hello", {"llm_config": server.llm_config()})
+        else: yield ParallelTask(f"t{i}", "status 400" if i % 50 == 0 else "hello", agent=agents[0 if i % 20 == 0 else 1 + i % 4])
 run(list(tasks())[:8], max_workers=4)
 gc.collect()
 base, threads = descriptors(), threading.active_count()
@@ -65,7 +66,11 @@ def test_connections_end_with_the_run_and_are_kept_in_a_with_block():
 def test_never_more_requests_at_once_than_workers(form, workers):
     """F39."""
     with served(latency=0.03) as server:
-        agent = {"alone": ok(server), "team": lambda: talkers(server, 3), "template": assistant(server)}[form]
+        agent = {
+            "alone": ok(server),
+            "team": lambda ctx: talkers(Routed(ctx, server), 3),
+            "template": assistant(server),
+        }[form]
         tasks = [ParallelTask(f"t{i}", f"{i}", agent=agent, max_turns=3) for i in range(workers * 6)]
         assert run(tasks, max_workers=workers).ok
         assert server.ledger.peak_in_flight == workers

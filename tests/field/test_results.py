@@ -119,9 +119,9 @@ def test_by_completion_each_row_says_whose_it_is():
     """F11."""
     release = threading.Event()
 
-    def hold():
+    def hold(ctx):
         release.wait(20)
-        return ok(server)()
+        return ok(server)(ctx)
 
     with served() as server:
         tasks = [ParallelTask("first", "echo 0", agent=hold), *slow_ones_first(server)[1:60]]

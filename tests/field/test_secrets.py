@@ -6,7 +6,7 @@ import logging
 import pickle
 
 import pytest
-from agents import agent_calling, assistant, finished, runner, script, served
+from agents import agent_calling, assistant, finished, runner, script, served, with_tools
 
 from ag2_parallel import ConfigurationError, ParallelTask
 from ag2_parallel.testing import ModelServer, RecordingObserver
@@ -141,7 +141,7 @@ def test_a_key_that_only_an_agent_holds_is_learnt_before_anything_is_said_of_it(
         tasks = [
             ParallelTask("live", "repeat", agent=assistant(keyed)),
             ParallelTask("factory", "repeat", agent=lambda: assistant(keyed)),
-            ParallelTask("live tool", "call", agent=agent_calling(keyed, leak)()),
+            ParallelTask("live tool", "call", agent=with_tools(keyed, leak)),
             ParallelTask("factory tool", "call", agent=agent_calling(keyed, leak)),
             ParallelTask("refused", "refused", agent=lambda: assistant(keyed)),
         ]

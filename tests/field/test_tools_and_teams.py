@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 import pytest
-from agents import agent_calling, ok, run, served, statuses, talkers
+from agents import Routed, agent_calling, ok, run, served, statuses, talkers
 from autogen import GroupChat
 from autogen.agentchat.group.patterns import RoundRobinPattern
 
@@ -113,7 +113,7 @@ class TestEndlessTeams:
     def test_the_number_of_turns_ends_it_and_says_so(self, form):
         with ModelServer("and on") as server:
             tasks = [
-                ParallelTask("loop", "go", agent=lambda: FORMS[form](server), max_turns=15),
+                ParallelTask("loop", "go", agent=lambda ctx: FORMS[form](Routed(ctx, server)), max_turns=15),
                 ParallelTask("ok", "hello", agent=ok(server)),
             ]
             results = run(tasks, timeout=50)
@@ -127,7 +127,9 @@ class TestEndlessTeams:
     def test_the_time_ends_it_and_says_so(self, form):
         with ModelServer(lambda request: Reply("and on", latency=0.03)) as server:
             tasks = [
-                ParallelTask("loop", "go", agent=lambda: FORMS[form](server), max_turns=10**5, timeout=0.8),
+                ParallelTask(
+                    "loop", "go", agent=lambda ctx: FORMS[form](Routed(ctx, server)), max_turns=10**5, timeout=0.8
+                ),
                 ParallelTask("ok", "hello", agent=ok(server)),
             ]
             results = run(tasks, max_workers=2)

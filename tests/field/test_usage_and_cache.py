@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from agents import agent_calling, assistant, ok, run, served, talkers
+from agents import Routed, agent_calling, assistant, ok, run, served, talkers
 
 from ag2_parallel import ParallelTask, RetryPolicy
 from ag2_parallel.testing import Fault, ModelServer, Reply
@@ -24,7 +24,7 @@ class TestRetries:
         if form == "live agent":
             return ParallelTask("t", "x", agent=assistant(server))
         if form == "factory":
-            return ParallelTask("t", "x", agent=ok(server))
+            return ParallelTask("t", "x", agent=lambda: assistant(server))
         return ParallelTask("t", "x", {"llm_config": server.llm_config(max_retries=7)})
 
     @pytest.mark.parametrize("form", FORMS)
@@ -48,10 +48,10 @@ class TestRetries:
     @pytest.mark.parametrize(
         ("fault", "kind"),
         [
-            (Fault.status(400), "provider"),
+            (Fault.status(400), "configuration"),
             (Fault.status(401), "authentication"),
             (Fault.status(403), "authentication"),
-            (Fault.status(404), "provider"),
+            (Fault.status(404), "configuration"),
             (Fault.status(400, code="context_length_exceeded"), "context_length"),
             (Fault.status(429, code="insufficient_quota"), "quota"),
         ],
@@ -87,13 +87,16 @@ class TestCounting:
         with served() as server:
             template = sharing_a_client(server)
             agent = {
-                "shared client": lambda: sharing_a_client(server),
+                "shared client": lambda ctx: sharing_a_client(Routed(ctx, server)),
                 "own clients": lambda: talkers(server, 3),
                 "template": template,
             }[form]
             for _ in range(2):
                 before = server.ledger.tokens_sent
-                tasks = [ParallelTask(f"t{i}", f"<{i}>", agent=agent, max_turns=4) for i in range(20)]
+                tasks = [
+                    ParallelTask(f"t{i}", f"<{i}>", agent=agent, max_turns=4)
+                    for i in range(20 if form != "own clients" else 6)
+                ]
                 results = run(tasks, max_workers=10)
                 assert results.ok
                 total = sum(result.usage.total_tokens for result in results.values())
@@ -109,14 +112,16 @@ class TestCounting:
             if "<hang>" in str(request.messages) and said > 2:
                 return Fault.hang()
             if "<fail>" in str(request.messages) and said > 2:
-                return Fault.status(400)
+                return Fault.status(418)
             if "<busy>" in str(request.messages) and request.number % 2:
                 return Fault.status(500)
             return Reply("and on", usage=(100 + said, 7))
 
         with ModelServer(reply) as server:
             tasks = [
-                ParallelTask(f"{kind}{i}", f"<{kind}>", agent=lambda: sharing_a_client(server), max_turns=4)
+                ParallelTask(
+                    f"{kind}{i}", f"<{kind}>", agent=lambda ctx: sharing_a_client(Routed(ctx, server)), max_turns=4
+                )
                 for kind in ("fine", "hang", "fail", "busy")
                 for i in range(5)
             ]
