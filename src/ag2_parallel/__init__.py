@@ -19,6 +19,7 @@ from ag2_parallel.errors import (
 )
 from ag2_parallel.policies import RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
+from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
 from ag2_parallel.runner import ParallelAgentRunner, run_agents_parallel
 from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext, Template
@@ -38,8 +39,10 @@ __all__ = [
     "ParallelTaskResult",
     "RetryPolicy",
     "RunFailedError",
+    "RunHandle",
     "RunInterrupted",
     "RunResults",
+    "RunStatus",
     "SharedAgentError",
     "TaskContext",
     "TaskError",

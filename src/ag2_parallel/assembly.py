@@ -24,9 +24,10 @@ from ag2_parallel.core.feeder import Feeder
 from ag2_parallel.core.intake import Intake, LazyIntake, dependants, refuse_odd_input
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.outlet import Outlet
-from ag2_parallel.core.run import NewTask, Run
+from ag2_parallel.core.run import Run
 from ag2_parallel.core.schedule import Schedule
 from ag2_parallel.core.scheduled import SchedulePolicy
+from ag2_parallel.core.submitted import Submitted
 from ag2_parallel.core.upstream import Upstream
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunStarted, RunWarning
@@ -46,8 +47,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ag2_parallel import validation
+    from ag2_parallel.core.entries import NewTask
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
+    from ag2_parallel.ports import Observer
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.tasks import ParallelTask
 
@@ -63,8 +66,10 @@ _OBSERVERS_TIME = 1.0
 class ActiveRun:
     """One run, wired up."""
 
-    def __init__(self, options: Options, *, streamed: bool, run_id: str | None) -> None:
-        """Choose the parts; nothing starts."""
+    def __init__(
+        self, options: Options, *, streamed: bool, run_id: str | None, observers: Sequence[Observer] = ()
+    ) -> None:
+        """Choose the parts; nothing starts. `observers` are told of events beside those of the options."""
         self.run_id = run_id or _new_run_id()
         self._options = options
         self._streamed = streamed
@@ -73,13 +78,14 @@ class ActiveRun:
         self.outlet = Outlet(streamed=streamed)
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
-        observers = [*options.observers, *([ProgressLines()] if options.progress is not False else [])]
+        observers = [*observers, *options.observers, *([ProgressLines()] if options.progress is not False else [])]
         self._broadcast = Broadcast(observers, self.run_id)
         self._frameworks = Frameworks(options.llm_config)
         self._console = ConsoleRouter(options.console, self.redactor)
         self._resources = Resources(options.resources)
         self._resources_open = False
         self._metrics = RunMetrics()
+        self._submitted: Submitted | None = None
         self._lag_max = 0.0
         self._hooks = ExitStack()
         self.metrics: dict[str, Any] = {}
@@ -109,21 +115,35 @@ class ActiveRun:
             self._resources.open()
         self._frameworks.warm_up_for(task)
 
+    def start_open(self, machinery: Machinery) -> Submitted:
+        """Start with what was taken, and keep the input open for more."""
+        listed = self._listed or []
+        self._wire(machinery, total=None, upstream=Upstream(dependants(listed), open_ended=True), open_ended=True)
+        intake = LazyIntake(Intake(self._options, self._agent_problems))
+        self._submitted = Submitted(self._feeder, intake, machinery.threads.run)
+        if self._source is not None:
+            self._feeder.feed_source(self._source, intake)
+        else:
+            intake.after(listed)
+            self._feeder.feed_list(listed)
+        return self._submitted
+
     def start(self, machinery: Machinery) -> asyncio.Task[None] | None:
         """Start. Where the source is async, the returned task reads it on the caller's loop."""
         if self._listed is not None:
-            self._wire(machinery, total=len(self._listed), upstream=Upstream(dependants(self._listed)))
+            upstream = Upstream(dependants(self._listed), open_ended=False)
+            self._wire(machinery, total=len(self._listed), upstream=upstream)
             self._feeder.feed_list(self._listed)
             self._listed = None
             return None
-        self._wire(machinery, total=None, upstream=Upstream(None))
+        self._wire(machinery, total=None, upstream=Upstream({}, open_ended=True))
         intake = LazyIntake(Intake(self._options, self._agent_problems))
         if isinstance(self._source, AsyncIterable):
             return asyncio.create_task(self._feeder.feed_async(self._source, intake))
         self._feeder.feed_source(self._source, intake)
         return None
 
-    def _wire(self, machinery: Machinery, *, total: int | None, upstream: Upstream) -> None:
+    def _wire(self, machinery: Machinery, *, total: int | None, upstream: Upstream, open_ended: bool = False) -> None:
         options = self._options
         self._machinery = machinery
         workers = options.workers_for(total)
@@ -151,7 +171,7 @@ class ActiveRun:
             listener=self.run,
             loop=machinery.engine.loop,
         )
-        self._feeder = Feeder(self.run, self._prepare, look_ahead=2 * workers)
+        self._feeder = Feeder(self.run, self._prepare, look_ahead=2 * workers, open_ended=open_ended)
         self._started = machinery.clock.monotonic()
         self._open()
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)
@@ -207,6 +227,8 @@ class ActiveRun:
         self._metrics.count(result)
         if not self.outlet.streamed:
             self._feeder.handed_out()
+        if self._submitted is not None:
+            self._submitted.settled(result)
         if result.console and self._options.console == "grouped":
             self._broadcast.call(lambda: self._console.show_block(result.name, result.console))
         if not result.ok and self._options.handle_errors == "ignore":
@@ -227,6 +249,8 @@ class ActiveRun:
         self._broadcast.close(_OBSERVERS_TIME)
         self._console.close()
         self._hooks.close()
+        if self._submitted is not None:
+            self._submitted.finished()
         self.outlet.finish()
         self.leave()
 
@@ -237,6 +261,10 @@ class ActiveRun:
             return None
         if self._streamed:
             self._feeder.handed_out()
+        return self.presented(result)
+
+    def presented(self, result: ParallelTaskResult) -> ParallelTaskResult:
+        """The result fit to be shown: masked."""
         return self.redactor.result(result)
 
     def take_results(self) -> list[ParallelTaskResult]:

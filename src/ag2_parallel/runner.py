@@ -11,12 +11,16 @@ from ag2_parallel.options import Options, RunnerOptions
 from ag2_parallel.run_results import RunResults, failure_message
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 
     from ag2_parallel.assembly import ActiveRun
+    from ag2_parallel.core.event_tap import EventTap
+    from ag2_parallel.events import Event
     from ag2_parallel.machinery import MachineryKeeper
     from ag2_parallel.policies import HandleErrors
+    from ag2_parallel.ports import Observer
     from ag2_parallel.results import ParallelTaskResult
+    from ag2_parallel.run_handle import RunHandle
     from ag2_parallel.streaming import ResultStream
     from ag2_parallel.tasks import ParallelTask
 
@@ -151,13 +155,52 @@ class ParallelAgentRunner:
                     yield result
         self._end_of_stream(active, seen)
 
+    def start(self, tasks: Tasks = (), *, run_id: str | None = None) -> RunHandle:
+        """Start a run and return at once with a handle on it: more tasks, pause, workers, cancel, status, results.
+
+        The run takes tasks until the handle's `results()` is called, or its `with` block is left.
+        """
+        from ag2_parallel.run_handle import RunHandle
+
+        active = self._accepted(tasks, run_id, streamed=False)
+        if active.is_async:
+            raise ConfigurationError("tasks: `start` takes no async iterable; submit its tasks to the handle")
+        return RunHandle(active, self._keeper.lease(), self._checked)
+
+    def events(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[Event]:
+        """Run the tasks and yield what happens, all tasks merged into one stream that ends with `RunFinished`.
+
+        Leaving the loop stops the run. Raises at the end what `run` would raise.
+        """
+        from ag2_parallel.event_stream import event_stream
+
+        tap, active = self._tapped(tasks, run_id)
+        if active.is_async:
+            raise ConfigurationError("tasks: an async iterable needs `runner.aevents(tasks)`")
+        return event_stream(active, tap, self._keeper.lease, self._checked)
+
+    def aevents(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[Event, None]:
+        """Like `events`, for async code."""
+        from ag2_parallel.event_stream import async_event_stream
+
+        tap, active = self._tapped(tasks, run_id)
+        return async_event_stream(active, tap, self._keeper.lease, self._checked)
+
     # ---- how
 
-    def _accepted(self, tasks: Any, run_id: str | None, *, streamed: bool) -> ActiveRun:
+    def _tapped(self, tasks: Any, run_id: str | None) -> tuple[EventTap, ActiveRun]:
+        from ag2_parallel.core.event_tap import EventTap
+
+        tap = EventTap()
+        return tap, self._accepted(tasks, run_id, streamed=False, observers=[tap])
+
+    def _accepted(
+        self, tasks: Any, run_id: str | None, *, streamed: bool, observers: Sequence[Observer] = ()
+    ) -> ActiveRun:
         from ag2_parallel.assembly import ActiveRun, check_run_id
 
         check_run_id(run_id)
-        active = ActiveRun(self._options, streamed=streamed, run_id=run_id)
+        active = ActiveRun(self._options, streamed=streamed, run_id=run_id, observers=observers)
         active.take(tasks)
         return active
 

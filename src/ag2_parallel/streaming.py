@@ -111,7 +111,7 @@ async def drained(active: ActiveRun, lease: Callable[[], Lease]) -> AsyncGenerat
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
     held = await asyncio.to_thread(lease)
-    active.outlet.on_change(lambda: _call(loop, changed.set))
+    active.outlet.on_change(lambda: wake_up(loop, changed.set))
     feeding = active.start(held.machinery)
     try:
         while True:
@@ -122,10 +122,11 @@ async def drained(active: ActiveRun, lease: Callable[[], Lease]) -> AsyncGenerat
                 return
             await changed.wait()
     finally:
-        await _uncancelled(_clean_up(active, held, feeding))
+        await uncancelled(clean_up(active, held, feeding))
 
 
-async def _clean_up(active: ActiveRun, held: Lease, feeding: asyncio.Task[None] | None) -> None:
+async def clean_up(active: ActiveRun, held: Lease, feeding: asyncio.Task[None] | None) -> None:
+    """Stop a run that still goes on, and let go of everything it had."""
     active.outlet.on_change(None)
     if not active.outlet.finished:
         active.stop("cancelled", stop_running=True)
@@ -137,7 +138,7 @@ async def _clean_up(active: ActiveRun, held: Lease, feeding: asyncio.Task[None] 
     await asyncio.to_thread(held.end)
 
 
-async def _uncancelled(coroutine: Coroutine[None, None, None]) -> None:
+async def uncancelled(coroutine: Coroutine[None, None, None]) -> None:
     """Wait for `coroutine` to its end, also while the waiting task is being cancelled."""
     work = asyncio.ensure_future(coroutine)
     cancelled: asyncio.CancelledError | None = None
@@ -151,6 +152,7 @@ async def _uncancelled(coroutine: Coroutine[None, None, None]) -> None:
         raise cancelled
 
 
-def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+def wake_up(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    """Call a function on a loop that may be closed already."""
     with contextlib.suppress(RuntimeError):  # the caller's loop is closed
         loop.call_soon_threadsafe(function)

@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 
+    from ag2_parallel.core.entries import NewTask
     from ag2_parallel.core.intake import LazyIntake, Prepare
-    from ag2_parallel.core.run import NewTask, Run
+    from ag2_parallel.core.run import Run
 
 
 class Feeder:
     """Hands tasks to a run and ends its input; keeps what a source raised."""
 
-    def __init__(self, run: Run, prepare: Prepare, look_ahead: int) -> None:
-        """At most `look_ahead` tasks are read from a source before a result is taken for each."""
+    def __init__(self, run: Run, prepare: Prepare, look_ahead: int, *, open_ended: bool = False) -> None:
+        """At most `look_ahead` tasks are read from a source before a result is taken for each.
+
+        An `open_ended` input goes on after the source: `feed_one` adds tasks until `close`.
+        """
+        self._open_ended = open_ended
         self.error: BaseException | None = None
         self.done = threading.Event()
         self._run = run
@@ -59,8 +64,23 @@ class Feeder:
         except BaseException as error:
             self._failed(error)
         finally:
-            self._run.close()
             self.done.set()
+            if not self._open_ended:
+                self._run.close()
+
+    def feed_one(self, new: NewTask) -> None:
+        """Prepare what a task needs and add it; blocking, after whatever was fed before."""
+        self.done.wait()
+        try:
+            if new.scheduled.problem is None:
+                self._prepare(new.task)
+        finally:
+            self._run.add([new])
+
+    def close(self) -> None:
+        """No more tasks will come."""
+        self.done.wait()
+        self._run.close()
 
     def _failed(self, error: BaseException) -> None:
         self.error = error

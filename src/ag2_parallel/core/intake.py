@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel import validation
 from ag2_parallel.core import ordering
+from ag2_parallel.core.entries import Limits, NewTask
 from ag2_parallel.core.judging import judged, judged_beforehand
-from ag2_parallel.core.run import Limits, NewTask
 from ag2_parallel.core.schedule import ScheduledTask
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import as_retry_policy
@@ -91,6 +91,24 @@ class LazyIntake:
     intake: Intake
     _seen: dict[str, int] = field(default_factory=dict)
     _count: int = 0
+
+    def after(self, listed: Sequence[NewTask]) -> None:
+        """Go on behind a list that was checked whole."""
+        self._count = len(listed)
+        self._seen = {validation.name_key(new.task.name): new.scheduled.index for new in listed}
+
+    def checked(self, item: Any) -> NewTask:
+        """The next task, or an error if it cannot run.
+
+        Raises:
+            ConfigurationError: With every problem of the task, which is then no part of the run.
+        """
+        position = self._count
+        task, problems = self.intake._checked(item, position, dict(self._seen))  # noqa: SLF001 - two halves of one thing
+        if task is not None and not problems:
+            _, problems = self._depends_on(task, position)
+        validation.raise_for(problems)
+        return self.next(item)
 
     def next(self, item: Any) -> NewTask:
         """The next task of the source."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ag2_parallel import events
 from ag2_parallel.core import commands
-from ag2_parallel.core.outcome import AttemptLog, finished_result
+from ag2_parallel.core.entries import Entry, NewTask
+from ag2_parallel.core.outcome import finished_result
 from ag2_parallel.core.wording import decided_error
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
@@ -32,49 +32,18 @@ if TYPE_CHECKING:
     from ag2_parallel.core.broadcast import Broadcast
     from ag2_parallel.core.engine import Engine
     from ag2_parallel.core.outlet import Outlet
-    from ag2_parallel.core.schedule import Schedule, ScheduledTask
+    from ag2_parallel.core.schedule import Schedule
     from ag2_parallel.core.upstream import Upstream
-    from ag2_parallel.ports import Backend, Clock, Judge
+    from ag2_parallel.ports import Backend, Clock
     from ag2_parallel.tasks import ParallelTask
 
+
+T = TypeVar("T")
 
 _log = logging.getLogger("ag2_parallel")
 
 _CHUNK = 1000
 """Tasks added in one turn of the loop, which takes some milliseconds; other runs and timers get their turn in between."""
-
-
-@dataclass(slots=True)
-class _Entry:
-    """What the run knows of a task that is not settled yet, or whose last attempt still unwinds."""
-
-    task: ParallelTask
-    depends_on: tuple[int, ...]
-    limits: Limits
-    judge: Judge | None
-    read_at: float
-    log: AttemptLog = field(default_factory=AttemptLog)
-    outcome: AttemptOutcome | None = None
-    settled: ParallelTaskResult | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The time limits in force for a task, for the words of an error."""
-
-    timeout: float | None
-    attempt_timeout: float | None
-    idle_timeout: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewTask:
-    """A task as the feeder hands it over."""
-
-    task: ParallelTask
-    scheduled: ScheduledTask
-    limits: Limits
-    judge: Judge | None = None
 
 
 class Run:
@@ -105,7 +74,7 @@ class Run:
         self._upstream = upstream
         self._on_settled = on_settled
         self._on_finished = on_finished
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, Entry] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._amended: dict[int, str] = {}
         self.counts = dict.fromkeys(map(str, TaskStatus), 0)
@@ -114,11 +83,12 @@ class Run:
 
     def add(self, batch: Sequence[NewTask]) -> None:
         """Take tasks from the feeder; nothing of a batch starts before all of it is in, so that priorities hold."""
-        self._engine.post(lambda: self._do(self._schedule.pause(self._clock.monotonic())))
+        now = self._clock.monotonic
+        self._engine.post(lambda: self._do(self._schedule.pause(now(), by="feeder")))
         for start in range(0, len(batch), _CHUNK):
             chunk = batch[start : start + _CHUNK]
             self._engine.post(partial(self._add, chunk))
-        self._engine.post(lambda: self._do(self._schedule.resume(self._clock.monotonic())))
+        self._engine.post(lambda: self._do(self._schedule.resume(now(), by="feeder")))
 
     def close(self, stop_reason: str | None = None) -> None:
         """No more tasks will come."""
@@ -129,6 +99,37 @@ class Run:
         self._engine.post(
             lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
         )
+
+    def pause(self) -> None:
+        """Start nothing until `resume`; running tasks and the clocks go on."""
+        self._engine.post(lambda: self._do(self._schedule.pause(self._clock.monotonic())))
+
+    def resume(self) -> None:
+        """Start things again."""
+        self._engine.post(lambda: self._do(self._schedule.resume(self._clock.monotonic())))
+
+    def set_max_workers(self, count: int) -> None:
+        """Let `count` tasks run at once from now on; what runs beyond that goes on."""
+        self._engine.post(lambda: self._do(self._schedule.set_max_workers(count, self._clock.monotonic())))
+
+    def on_loop(self, function: Callable[[], T]) -> T:
+        """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
+
+        async def ask() -> T:
+            return function()
+
+        return cast("T", self._engine.call(ask()))
+
+    def numbers(self) -> dict[str, int]:
+        """How many tasks and threads are where."""
+        schedule = self._schedule
+        return {
+            "added": schedule.added,
+            "waiting": schedule.added - schedule.settled - schedule.running,
+            "running": schedule.running,
+            "abandoned": schedule.abandoned,
+            "max_workers": schedule.max_workers,
+        }
 
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """See `ports.BackendListener`."""
@@ -147,7 +148,7 @@ class Run:
     def _add(self, batch: Sequence[NewTask]) -> None:
         now = self._clock.monotonic()
         for new in batch:
-            self._entries[new.scheduled.index] = _Entry(new.task, new.scheduled.depends_on, new.limits, new.judge, now)
+            self._entries[new.scheduled.index] = Entry(new.task, new.scheduled.depends_on, new.limits, new.judge, now)
         self._do(self._schedule.add([new.scheduled for new in batch], now))
 
     def _attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
@@ -267,7 +268,7 @@ class Run:
         )
         self._publish(entry, command, result)
 
-    def _publish(self, entry: _Entry, command: commands.Settle, result: ParallelTaskResult) -> None:
+    def _publish(self, entry: Entry, command: commands.Settle, result: ParallelTaskResult) -> None:
         entry.settled = result
         self._drop_if_over(command.index, entry)
         self.counts[str(result.status)] += 1
@@ -286,18 +287,18 @@ class Run:
             usage=result.usage,
         )
 
-    def _decide(self, entry: _Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
+    def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
         snapshot = self.backend.snapshot(index, attempt)
         entry.log.decided(attempt, status, error, snapshot, self._clock.monotonic())
         if entry.log.how_ended(attempt) is not None:
             self.backend.forget(index, attempt)
 
-    def _drop_if_over(self, index: int, entry: _Entry) -> None:
+    def _drop_if_over(self, index: int, entry: Entry) -> None:
         if entry.settled is not None and not entry.log.unwinding():
             del self._entries[index]
 
-    def _worded(self, entry: _Entry, command: commands.Settle) -> Any:
+    def _worded(self, entry: Entry, command: commands.Settle) -> Any:
         if command.status is TaskStatus.SUCCEEDED:
             return None
         limits: Mapping[str | None, float | None] = {

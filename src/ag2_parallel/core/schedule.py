@@ -83,7 +83,8 @@ class Schedule:
         self._backlog = Backlog()
         self._decisions = Decisions(policy, rng, timers=self._timers, attempts=self._attempts, backlog=self._backlog)
         self._handed_out = 0
-        self._paused = self._closed = self._finished = False
+        self._closed = self._finished = False
+        self._paused: set[str] = set()
         self._hold: Entry | None = None
         self._patience: Entry | None = None
         self._handlers: dict[Alarm, Callable[[Any, float, list[Command]], None]] = {
@@ -211,14 +212,14 @@ class Schedule:
             self._decisions.begin_stop(reason, stop_running=stop_running, now=now, out=out)
         return self._proceed(now, out)
 
-    def pause(self, now: float) -> list[Command]:
-        """Start nothing until `resume`; what runs goes on, and so do the limits."""
-        self._paused = True
+    def pause(self, now: float, by: str = "user") -> list[Command]:
+        """Start nothing until whoever paused resumes; what runs goes on, and so do the limits."""
+        self._paused.add(by)
         return self._proceed(now, [])
 
-    def resume(self, now: float) -> list[Command]:
-        """Start things again."""
-        self._paused = False
+    def resume(self, now: float, by: str = "user") -> list[Command]:
+        """Start things again, unless somebody else paused too."""
+        self._paused.discard(by)
         return self._proceed(now, [])
 
     def set_max_workers(self, count: int, now: float) -> list[Command]:

@@ -17,27 +17,30 @@ KEPT_OF_LAZY_SOURCES = 1000
 class Upstream:
     """Knows the results that are still needed, and the names of settled tasks that are.
 
-    In a list the dependants of every task are known, and a result is dropped when the last of them
-    is settled. In a lazy source any later task may name an earlier one, so the last
-    `KEPT_OF_LAZY_SOURCES` results are kept.
+    The known dependants of a task keep its result until the last of them is settled. Where tasks come
+    one by one any later task may name an earlier one, so the last `KEPT_OF_LAZY_SOURCES` results are
+    kept as well.
     """
 
-    def __init__(self, dependants: Mapping[int, int] | None) -> None:
-        """`dependants` is the number of tasks that depend on each index; None for a lazy source."""
-        self._needed = None if dependants is None else dict(dependants)
+    def __init__(self, dependants: Mapping[int, int], *, open_ended: bool) -> None:
+        """`dependants` is the number of known tasks that depend on each index; `open_ended`: more tasks may come."""
+        self._needed = dict(dependants)
         self._results: dict[int, ParallelTaskResult] = {}
-        self._order: deque[int] = deque()
+        self._latest: deque[int] | None = deque() if open_ended else None
 
     def settled(self, result: ParallelTaskResult) -> None:
         """Keep the result if it may be needed."""
-        if self._needed is not None:
-            if self._needed.get(result.index):
-                self._results[result.index] = result
+        if self._latest is not None:
+            self._latest.append(result.index)
+            if len(self._latest) > KEPT_OF_LAZY_SOURCES:
+                self._drop(self._latest.popleft())
+        elif not self._needed.get(result.index):
             return
         self._results[result.index] = result
-        self._order.append(result.index)
-        if len(self._order) > KEPT_OF_LAZY_SOURCES:
-            self._results.pop(self._order.popleft(), None)
+
+    def _drop(self, index: int) -> None:
+        if not self._needed.get(index):
+            self._results.pop(index, None)
 
     def of(self, indexes: Sequence[int]) -> Mapping[str, ParallelTaskResult]:
         """The results of these tasks by name."""
@@ -51,9 +54,8 @@ class Upstream:
 
     def release(self, indexes: Sequence[int]) -> None:
         """One dependant of these tasks is settled."""
-        if self._needed is None:
-            return
         for index in indexes:
-            self._needed[index] -= 1
-            if not self._needed[index]:
-                self._results.pop(index, None)
+            if index in self._needed:
+                self._needed[index] -= 1
+                if not self._needed[index] and self._latest is None:
+                    self._results.pop(index, None)

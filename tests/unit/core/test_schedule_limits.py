@@ -6,7 +6,6 @@ from schedule_script import (
     Script,
     failed,
     finish,
-    settled,
     skipped,
     started,
     succeeded,

@@ -9,7 +9,7 @@ def result(index):
 
 
 def test_a_result_is_kept_until_its_last_dependant_is_settled():
-    upstream = Upstream({0: 2})
+    upstream = Upstream({0: 2}, open_ended=False)
     upstream.settled(result(0))
     upstream.settled(result(1))
     assert list(upstream.of([0])) == ["t0"]
@@ -21,9 +21,10 @@ def test_a_result_is_kept_until_its_last_dependant_is_settled():
 
 
 def test_of_a_lazy_source_the_last_are_kept():
-    upstream = Upstream(None)
+    upstream = Upstream({3: 1}, open_ended=True)
     for index in range(KEPT_OF_LAZY_SOURCES + 10):
         upstream.settled(result(index))
+    assert list(upstream.of([3])) == ["t3"]
     upstream.release([5])
     assert upstream.of([9]) == {}
     assert list(upstream.of([10])) == ["t10"]

@@ -1,0 +1,68 @@
+"""Tasks handed to a run one by one while it goes on, each with a future for its result."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.errors import Ag2ParallelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ag2_parallel.core.feeder import Feeder
+    from ag2_parallel.core.intake import LazyIntake
+    from ag2_parallel.results import ParallelTaskResult
+
+
+class Submitted:
+    """The open input of a run. Safe from any thread."""
+
+    def __init__(self, feeder: Feeder, intake: LazyIntake, spawn: Callable[[Callable[[], None]], None]) -> None:
+        """Futures are completed on threads that `spawn` finds, since their callbacks are the user's code."""
+        self._feeder = feeder
+        self._intake = intake
+        self._spawn = spawn
+        self._lock = threading.Lock()
+        self._futures: dict[int, Future[ParallelTaskResult]] = {}
+        self._closed = False
+        self._over = False
+
+    def submit(
+        self, item: Any, present: Callable[[ParallelTaskResult], ParallelTaskResult]
+    ) -> Future[ParallelTaskResult]:
+        """Check a task and add it to the run; `present` makes the result fit to be shown.
+
+        Raises:
+            ConfigurationError: If the task cannot run; the run goes on without it.
+            Ag2ParallelError: If the input was closed.
+        """
+        self._feeder.done.wait()
+        with self._lock:
+            if self._closed or self._over:
+                raise Ag2ParallelError("the run takes no more tasks: its results were asked for, or it has ended")
+            new = self._intake.checked(item)
+            future: Future[ParallelTaskResult] = Future()
+            future.set_running_or_notify_cancel()  # a task is cancelled with its run, not through its future
+            self._futures[new.scheduled.index] = future
+            self._present = present
+            self._feeder.feed_one(new)
+        return future
+
+    def settled(self, result: ParallelTaskResult) -> None:
+        """A task of the run is settled; on the engine loop."""
+        future = self._futures.pop(result.index, None)
+        if future is not None:
+            self._spawn(lambda: future.set_result(self._present(result)))
+
+    def close(self) -> None:
+        """No more tasks will come."""
+        with self._lock:
+            already, self._closed = self._closed, True
+        if not already:
+            self._feeder.close()
+
+    def finished(self) -> None:
+        """The run has ended."""
+        self._over = True
