@@ -16,8 +16,9 @@ pytestmark = pytest.mark.usefixtures("no_threads_left")
 
 
 def chatty(ctx):
-    for _number in range(50):
-        pass
+    for number in range(50):
+        print(f"<{ctx.name}:", end="")
+        print(f"{number}>")
 
 
 def tasks():
@@ -54,6 +55,7 @@ def test_other_threads_pass_through_and_stdout_is_given_back(capsys):
         other = threading.Thread(target=lambda: print("from another thread"))
         other.start()
         other.join()
+        print("from the task")
 
     ParallelAgentRunner(console="grouped", progress=False).run([ParallelTask("t", run=task)])
     assert sys.stdout is before

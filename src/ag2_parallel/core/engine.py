@@ -7,6 +7,7 @@ once for any number of them.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections import deque
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+
+_log = logging.getLogger("ag2_parallel")
 
 _HEARTBEAT = 0.05
 """Seconds between two looks at how late the loop is."""
@@ -60,7 +63,11 @@ class Engine:
     def _deliver(self) -> None:
         self._called = False
         for _ in range(len(self._mail)):  # what is posted meanwhile waits for its turn behind timers and sockets
-            self._mail.popleft()()
+            function = self._mail.popleft()
+            try:
+                function()
+            except Exception:  # a mistake in one of them must not hold up the others
+                _log.exception("internal error of ag2-parallel in %r, please report this", function)
         if self._mail and not self._called:
             self._called = True
             self.loop.call_soon(self._deliver)

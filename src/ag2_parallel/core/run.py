@@ -81,36 +81,45 @@ class Run:
 
     # ---- from other threads
 
+    def _post(self, function: Callable[[], None]) -> None:
+        self._engine.post(partial(self._guarded, function))
+
+    def _guarded(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:  # noqa: BLE001 - a mistake of ours must end the run, never hang it
+            self._break_off(error)
+
     def add(self, batch: Sequence[NewTask]) -> None:
         """Take tasks from the feeder; nothing of a batch starts before all of it is in, so that priorities hold."""
         now = self._clock.monotonic
-        self._engine.post(lambda: self._do(self._schedule.pause(now(), by="feeder")))
+        self._post(lambda: self._do(self._schedule.pause(now(), by="feeder")))
         for start in range(0, len(batch), _CHUNK):
             chunk = batch[start : start + _CHUNK]
-            self._engine.post(partial(self._add, chunk))
-        self._engine.post(lambda: self._do(self._schedule.resume(now(), by="feeder")))
+            self._post(partial(self._add, chunk))
+        self._post(lambda: self._do(self._schedule.resume(now(), by="feeder")))
 
     def close(self, stop_reason: str | None = None) -> None:
         """No more tasks will come."""
-        self._engine.post(lambda: self._do(self._schedule.close(self._clock.monotonic(), stop_reason)))
+        self._post(lambda: self._do(self._schedule.close(self._clock.monotonic(), stop_reason)))
 
     def stop(self, reason: str, *, stop_running: bool) -> None:
         """Start nothing more and, if wanted, stop what runs."""
-        self._engine.post(
+        self._post(
             lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
         )
 
     def pause(self) -> None:
         """Start nothing until `resume`; running tasks and the clocks go on."""
-        self._engine.post(lambda: self._do(self._schedule.pause(self._clock.monotonic())))
+        self._post(lambda: self._do(self._schedule.pause(self._clock.monotonic())))
 
     def resume(self) -> None:
         """Start things again."""
-        self._engine.post(lambda: self._do(self._schedule.resume(self._clock.monotonic())))
+        self._post(lambda: self._do(self._schedule.resume(self._clock.monotonic())))
 
     def set_max_workers(self, count: int) -> None:
         """Let `count` tasks run at once from now on; what runs beyond that goes on."""
-        self._engine.post(lambda: self._do(self._schedule.set_max_workers(count, self._clock.monotonic())))
+        self._post(lambda: self._do(self._schedule.set_max_workers(count, self._clock.monotonic())))
 
     def on_loop(self, function: Callable[[], T]) -> T:
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
@@ -133,15 +142,15 @@ class Run:
 
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """See `ports.BackendListener`."""
-        self._engine.post(lambda: self._attempt_ended(index, attempt, outcome))
+        self._post(lambda: self._attempt_ended(index, attempt, outcome))
 
     def attempt_alive(self, index: int, attempt: int) -> None:
         """See `ports.BackendListener`."""
-        self._engine.post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
+        self._post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
 
     def attempt_waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
         """See `ports.BackendListener`."""
-        self._engine.post(lambda: self._waiting(index, attempt, waiting=waiting))
+        self._post(lambda: self._waiting(index, attempt, waiting=waiting))
 
     # ---- on the loop
 
@@ -201,7 +210,7 @@ class Run:
             if self._timer.when() <= due + 0.0005:
                 return
             self._timer.cancel()
-        self._timer = self._engine.loop.call_at(due, self._tick)
+        self._timer = self._engine.loop.call_at(due, self._guarded, self._tick)
 
     def _start(self, command: commands.Start) -> Iterable[commands.Command]:
         entry = self._entries[command.index]

@@ -100,7 +100,7 @@ def test_the_status_of_an_answer():
         ({"Retry-After": "2.5"}, 2.5, 2.5),
         ({"retry-after": "-4"}, 0, 0),
         ({"retry-after": "1e99"}, 604_800, 604_800),
-        ({"retry-after": email.utils.format_datetime(datetime.now(UTC) + timedelta(seconds=60))}, 1, 61),
+        ({"retry-after": email.utils.format_datetime(datetime.now(UTC) + timedelta(hours=1))}, 1, 3601),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, 0),
     ],
 )
