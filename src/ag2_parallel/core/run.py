@@ -20,14 +20,13 @@ from ag2_parallel import events
 from ag2_parallel.core import commands
 from ag2_parallel.core.entries import Entry, NewTask
 from ag2_parallel.core.outcome import finished_result
-from ag2_parallel.core.wording import decided_error
+from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from ag2_parallel.core.broadcast import Broadcast
     from ag2_parallel.core.engine import Engine
@@ -87,7 +86,7 @@ class Run:
     def _guarded(self, function: Callable[[], None]) -> None:
         try:
             function()
-        except Exception as error:  # noqa: BLE001 - a mistake of ours must end the run, never hang it
+        except Exception as error:  # a mistake of ours must end the run, never hang it
             self._break_off(error)
 
     def add(self, batch: Sequence[NewTask]) -> None:
@@ -192,12 +191,13 @@ class Run:
             return
         self.internal_error = error
         _log.exception("internal error of ag2-parallel; the run ends here, please report this")
-        text = f"internal error of ag2-parallel, please report it: {type(error).__name__}: {error}"
-        failure = TaskError(type="InternalError", message=text, kind="agent", retryable=False)
         for index, entry in list(self._entries.items()):
             if entry.settled is None:
-                result = ParallelTaskResult(name=entry.task.name, index=index, status=TaskStatus.FAILED, error=failure)
-                self._outlet.put(result)
+                self._outlet.put(
+                    ParallelTaskResult(
+                        name=entry.task.name, index=index, status=TaskStatus.FAILED, error=internal_error(error)
+                    )
+                )
         self._on_finished()
 
     def _arm(self) -> None:
@@ -267,13 +267,13 @@ class Run:
     def _settle(self, command: commands.Settle) -> None:
         entry = self._entries[command.index]
         now = self._clock.monotonic()
-        error = command.error or self._worded(entry, command)
+        error = command.error or worded(entry, command, self._upstream)
         self._upstream.release(entry.depends_on)
         if command.attempts and not entry.log.is_decided(command.attempts):
             self._decide(entry, command.index, command.attempts, command.status, error)
         answer = entry.outcome.answer if entry.outcome is not None and command.status is TaskStatus.SUCCEEDED else None
         result = finished_result(
-            entry.task, command, error, entry.log, answer, read_at=entry.read_at, now=now, stamp=self._stamp()
+            entry.task, command, error, entry.log, answer, read_at=entry.read_at, now=now, stamp=self._clock.now()
         )
         self._publish(entry, command, result)
 
@@ -306,26 +306,6 @@ class Run:
     def _drop_if_over(self, index: int, entry: Entry) -> None:
         if entry.settled is not None and not entry.log.unwinding():
             del self._entries[index]
-
-    def _worded(self, entry: Entry, command: commands.Settle) -> Any:
-        if command.status is TaskStatus.SUCCEEDED:
-            return None
-        limits: Mapping[str | None, float | None] = {
-            "deadline": entry.limits.timeout,
-            "attempt_deadline": entry.limits.attempt_timeout,
-            "idle": entry.limits.idle_timeout,
-        }
-        return decided_error(
-            entry.task,
-            command.status,
-            command.stop_reason,
-            limit=limits.get(command.stop_reason),
-            because=self._upstream.name_of(command.because) if command.because is not None else None,
-            last=entry.log.last_error,
-        )
-
-    def _stamp(self) -> datetime:
-        return self._clock.now()
 
     def _stopping(self, command: commands.Stopping) -> None:
         self._broadcast.emit(events.RunStopping, reason=command.reason, stopped_running=command.stop_running)

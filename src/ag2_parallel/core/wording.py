@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 from ag2_parallel.results import TaskError, TaskStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ag2_parallel.core.commands import Settle
+    from ag2_parallel.core.entries import Entry
+    from ag2_parallel.core.upstream import Upstream
     from ag2_parallel.tasks import ParallelTask
 
 _RUN_REASONS = {
@@ -16,6 +21,31 @@ _RUN_REASONS = {
     "source_error": "the source of tasks failed",
     "dependency": "a task it depends on did not succeed",
 }
+
+
+def worded(entry: Entry, settle: Settle, upstream: Upstream) -> TaskError | None:
+    """The error of a task whose end the schedule decided; None for one that succeeded."""
+    if settle.status is TaskStatus.SUCCEEDED:
+        return None
+    limits: Mapping[str | None, float | None] = {
+        "deadline": entry.limits.timeout,
+        "attempt_deadline": entry.limits.attempt_timeout,
+        "idle": entry.limits.idle_timeout,
+    }
+    return decided_error(
+        entry.task,
+        settle.status,
+        settle.stop_reason,
+        limit=limits.get(settle.stop_reason),
+        because=upstream.name_of(settle.because) if settle.because is not None else None,
+        last=entry.log.last_error,
+    )
+
+
+def internal_error(error: Exception) -> TaskError:
+    """The error of a task that a mistake of ours took along."""
+    text = f"internal error of ag2-parallel, please report it: {type(error).__name__}: {error}"
+    return TaskError(type="InternalError", message=text, kind="agent", retryable=False)
 
 
 def decided_error(
