@@ -4,7 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCAL := $(VENV)/.local-model
-WORKERS ?= 2
 
 .PHONY: help demo demo-real test soak check format bench coverage clean
 
@@ -28,12 +27,13 @@ demo: $(READY) # five diagnostic teams at once, on an embedded scripted model: n
 demo-real: $(LOCAL) # the same on a real small model on this machine's processor
 	$(BIN)/ag2-parallel demo --real
 
-test: $(LOCAL) # all tests, with line coverage
+test: $(LOCAL) # all tests, with line coverage; the core of them on every other supported Python that is there
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -m 'not real_model' -q
 	$(BIN)/coverage run -m pytest -m real_model -q
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
+	$(BIN)/python tests/supported_pythons.py
 
 soak: $(LOCAL) # the long forms: simulation of a million tasks, many seeds and rounds
 	$(BIN)/python tests/simulation/million.py

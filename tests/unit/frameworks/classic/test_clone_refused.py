@@ -39,10 +39,11 @@ class TestRefused:
         with (tmp_path / "log").open("w") as log:
             store.files = {"log": log}
             (refusal, *_) = self.refusals("store", store)
-        assert refusal == (
-            "agent 'agent': store.files['log'] (_io.TextIOWrapper) cannot be copied "
-            "(cannot pickle '_io.TextIOWrapper' object); pass a factory"
+        # What Python says in the brackets differs from version to version.
+        assert refusal.startswith(
+            "agent 'agent': store.files['log'] (_io.TextIOWrapper) cannot be copied (cannot pickle"
         )
+        assert refusal.endswith("; pass a factory")
 
     def test_a_connection_among_the_context_variables(self):
         with contextlib.closing(sqlite3.connect(":memory:")) as database:
