@@ -45,6 +45,9 @@ def as_task(given: object, position: int) -> tuple[ParallelTask | None, list[Pro
     if isinstance(name := given.get("name"), str):
         where = f'task "{name}"'
     problems = [Problem(f"{where}: {_unknown_key(key)}") for key in given if key not in TASK_FIELDS]
+    named = [key for key in ("agent", "agent_config", "run") if key in given]
+    if named and all(given[key] is None for key in named):
+        problems.append(Problem(f"{where}: {' and '.join(named)} is None; did a function forget to return it?"))
     if "name" not in given:
         problems.append(Problem(f"{where}: it has no name"))
     return (None, problems) if problems else (ParallelTask(**given), [])
@@ -148,16 +151,46 @@ def _object_problems(task: ParallelTask) -> list[str]:
     return problems
 
 
+def agent_class(task: ParallelTask) -> Problem:
+    """The problem of a class that was passed in place of an agent."""
+    name = task.agent.__name__
+    text = (
+        f'task "{task.name}": agent is the class {name}; pass an instance of it, a function that returns one, or '
+        f'agent_config={{"type": "{name}", ...}}'
+    )
+    return Problem(text, UnsupportedAgentError)
+
+
 def unsupported(task: ParallelTask) -> Problem:
     """The problem of an agent that no framework knows."""
+    agent = task.agent
+    if isinstance(agent, list | tuple):
+        return Problem(f'task "{task.name}": agent: {_list_problem(agent)}', UnsupportedAgentError)
     text = (
-        f'task "{task.name}": agent: a {type(task.agent).__name__} is no agent; pass an AG2 agent, a pair, a list of '
+        f'task "{task.name}": agent: {type(agent).__name__} is no kind of agent; pass an AG2 agent, a pair, a list of '
         'agents, a GroupChat or a Pattern, a function that returns one, or the text "module:attribute"'
     )
     return Problem(text, UnsupportedAgentError)
 
 
+def _list_problem(agents: Sequence[Any]) -> str:
+    if not agents:
+        return "the list is empty; a group needs two agents"
+    if isinstance(agents, tuple) and len(agents) != 2:
+        return (
+            f"the tuple has {len(agents)} members, and a pair has two: (initiator, recipient); for a group pass a list"
+        )
+    kinds = ", ".join(type(each).__name__ for each in agents[:10])
+    return f"not every member is an AG2 agent: {kinds}"
+
+
+_OTHER_WORDS = {"message": "prompt", "messages": "prompt", "task": "prompt", "input": "prompt", "id": "name"}
+"""What other libraries call a task's fields."""
+
+
 def _unknown_key(key: object) -> str:
+    if key in _OTHER_WORDS:
+        return f"unknown key {key!r}; did you mean {_OTHER_WORDS[str(key)]!r}?"
     near = get_close_matches(str(key), TASK_FIELDS, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(TASK_FIELDS)}"
     return f"unknown key {key!r}; {hint}"

@@ -1,4 +1,4 @@
-"""S15: a factory that makes connections of its own is told of the cheaper way, once a run."""
+"""What is allowed and seldom meant is hinted at. S15: a factory that makes connections of its own is told of the cheaper way, once a run."""
 
 import pytest
 from autogen import ConversableAgent
@@ -15,6 +15,24 @@ def hints(build):
     tasks = [ParallelTask(f"t{i}", "hello", agent=build) for i in range(3)]
     ParallelAgentRunner(progress=False, observers=[seen]).run(tasks).raise_for_failures()
     return [event.message for event in seen.of(RunHint)]
+
+
+def test_an_empty_prompt_and_an_endless_pair_are_hinted_at():
+    with ModelServer() as server:
+        seen = RecordingObserver()
+
+        def pair(ctx):
+            routed = ctx.llm_config(server.llm_config())
+            return tuple(ConversableAgent(n, llm_config=routed, human_input_mode="NEVER") for n in ("a", "b"))
+
+        tasks = [
+            ParallelTask("quiet", agent_config={"llm_config": server.llm_config()}),
+            ParallelTask("pair", "hello", agent=pair, timeout=1),
+        ]
+        ParallelAgentRunner(progress=False, observers=[seen]).run(tasks)
+    hints = " ".join(event.message for event in seen.of(RunHint))
+    assert '"quiet" has no prompt' in hints
+    assert "no max_turns" in hints
 
 
 def test_once_for_own_connections_and_never_for_routed_ones():

@@ -103,7 +103,7 @@ class TestValidation:
             runner().run([*named("a", depends_on=["b"]), *named("b", depends_on=["a"])])
 
     def test_what_is_no_agent(self):
-        with pytest.raises(UnsupportedAgentError, match="a int is no agent"):
+        with pytest.raises(UnsupportedAgentError, match="int is no kind of agent"):
             runner().run([ParallelTask("a", agent=3)])
 
     @pytest.mark.parametrize("tasks", ["abc", 5, None, {"name": "a"}, ParallelTask("a", run=ok)])
@@ -114,7 +114,33 @@ class TestValidation:
     def test_a_factory_that_returns_no_agent_is_a_failed_result(self):
         result = runner().run([ParallelTask("a", agent=lambda: 3)])["a"]
         assert result.status == "failed"
-        assert "no agent that can be run" in result.error.message
+        assert "of type int, which cannot be run" in result.error.message
+
+    def test_a_factory_that_forgets_to_return(self):
+        result = runner(retry=3).run([ParallelTask("a", agent=lambda: None)])["a"]
+        assert (result.status, result.error.kind, result.attempts) == ("failed", "configuration", 1)
+        assert 'forget "return"' in result.error.message
+
+    def test_a_class_in_place_of_an_agent(self):
+        import autogen
+
+        with pytest.raises(UnsupportedAgentError, match="agent is the class AssistantAgent; pass an instance"):
+            runner().run([ParallelTask("a", agent=autogen.AssistantAgent)])
+
+    @pytest.mark.parametrize(
+        ("agent", "words"), [([], "empty"), (["x", "y"], "not every member"), ((1, 2, 3), "a pair has two")]
+    )
+    def test_lists_that_are_no_team(self, agent, words):
+        with pytest.raises(UnsupportedAgentError, match=words):
+            runner().run([ParallelTask("a", agent=agent)])
+
+    def test_words_of_other_libraries(self):
+        with pytest.raises(ConfigurationError, match="did you mean 'prompt'"):
+            runner().run([{"name": "a", "message": "hi", "run": ok}])
+        with pytest.raises(ConfigurationError, match="run is None"):
+            runner().run([{"name": "a", "run": None}])
+        with pytest.raises(ConfigurationError, match="a dict of tasks"):
+            runner().run({"a": {"run": ok}})
 
     def test_import_paths(self):
         results = runner().run(

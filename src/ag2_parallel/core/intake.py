@@ -161,11 +161,17 @@ def refuse_odd_input(tasks: Any) -> None:
     """
     if isinstance(tasks, str | bytes):
         raise ConfigurationError("tasks: a text is no list of tasks; pass a list of ParallelTask or dicts")
+    if (
+        isinstance(tasks, Mapping)
+        and tasks
+        and all(isinstance(each, Mapping | ParallelTask) for each in tasks.values())
+    ):
+        raise ConfigurationError("tasks: a dict of tasks is not taken; pass a list, each task with its name")
     if isinstance(tasks, Mapping | ParallelTask):
         raise ConfigurationError("tasks: one task must be put in a list: run([task])")
     if not isinstance(tasks, Iterable | AsyncIterable):
         raise ConfigurationError(
-            f"tasks: a {type(tasks).__name__} is no list of tasks; pass a list of ParallelTask or dicts"
+            f"tasks: {type(tasks).__name__} is no list of tasks; pass a list of ParallelTask or dicts"
         )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _RUN_REASONS = {
     "run_deadline": "the run's time limit (run_timeout) passed",
     "fail_fast": 'another task failed and handle_errors is "fail_fast"',
-    "cancelled": "the run was stopped",
+    "cancelled": "the run was cancelled or interrupted",
     "source_error": "the source of tasks failed",
     "dependency": "a task it depends on did not succeed",
 }

@@ -96,7 +96,7 @@ def _told(error: Any) -> str:
         f"- {'.'.join(map(str, item['loc'])) or 'the answer'}: {item['msg']}"
         for item in error.errors(include_url=False, include_context=False)[:20]
     ]
-    return f"It does not fit {error.title}:\n" + "\n".join(lines)
+    return f"the answer does not fit {error.title}:\n" + "\n".join(lines)
 
 
 @lru_cache(maxsize=128)

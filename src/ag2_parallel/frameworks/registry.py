@@ -8,8 +8,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import MissingExtraError
+from ag2_parallel.frameworks.classic.kinds import is_agent_class
 from ag2_parallel.frameworks.functions import FunctionFramework
-from ag2_parallel.validation import Problem, unsupported
+from ag2_parallel.validation import Problem, agent_class, unsupported
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import Framework
@@ -63,6 +64,11 @@ class Frameworks:
                 return _worded(self.classic.problems(task, None))
             text = f'task "{task.name}": AG2 Classic is not installed: pip install "ag2-parallel[classic]"'
             return [Problem(text, MissingExtraError)]
+        return self._agent_problems(task)
+
+    def _agent_problems(self, task: ParallelTask) -> list[Problem]:
+        if isinstance(task.agent, type) and is_agent_class(task.agent):
+            return [agent_class(task)]
         framework = self.recognising(task.agent)
         if framework is not None:
             return _worded(framework.problems(task, task.agent))

@@ -150,6 +150,8 @@ class Attempt:
         made = agent(ctx) if takes_argument(agent) else agent()
         if inspect.iscoroutine(made):
             made = self.run_coroutine(made)
+        if made is None:
+            raise ConfigurationError(f'task "{task.name}": its factory returned None; did it forget "return"?')
         return made, True
 
     def _framework_for(self, agent: object) -> Framework:
@@ -161,7 +163,7 @@ class Attempt:
         if framework is not None:
             return framework
         raise UnsupportedAgentError(
-            f'task "{self.order.task.name}": a {type(agent).__name__} is no agent that can be run; '
+            f'task "{self.order.task.name}": its agent is of type {type(agent).__name__}, which cannot be run; '
             "return an AG2 agent, a pair, a list of agents, a GroupChat or a Pattern"
         )
 

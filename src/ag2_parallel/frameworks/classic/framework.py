@@ -37,6 +37,11 @@ _OWN_CLIENT = (
     "processor time an agent; take the TaskContext and pass llm_config=ctx.llm_config(your_config)"
 )
 
+_ENDLESS = (
+    'the pair of task "{task}" are two agents with models and no max_turns: they answer each other until a termination '
+    "rule of theirs or a limit of the task ends it"
+)
+
 
 class ClassicFramework:
     """Runs AG2 Classic agents and teams.
@@ -108,6 +113,7 @@ class _Run:
         self._scope.check()
         with IOStream.set_default(self._stream):
             team = self._team()
+            self._give_hints(team)
             self._govern(team)
             chat = self._chat(team)
             for agent in chat.members:
@@ -125,6 +131,16 @@ class _Run:
                 draft.chat_history = [dict(message) for message in chat.messages]
                 draft.context = teams.final_context([*team.members.agents, *chat.members]) or self._work.ctx.context
                 draft.last_speaker = _last_speaker(draft.chat_history) or draft.last_speaker
+
+    def _give_hints(self, team: _Team) -> None:
+        """What is allowed and seldom meant, said once a run."""
+        if not self._work.ctx.prompt and self._seen.first_time("no prompt"):
+            self._scope.emit(
+                RunHint, message=f'task "{self._task.name}" has no prompt: its agent gets an empty message'
+            )
+        endless = team.kind is Kind.PAIR and self._task.max_turns is None and all(each.client for each in team.root)
+        if endless and self._seen.first_time("endless pair"):
+            self._scope.emit(RunHint, message=_ENDLESS.format(task=self._task.name))
 
     # ---- the team
 
@@ -147,7 +163,7 @@ class _Run:
         members = members_of(root)
         for thing in (root, *members.agents, *members.group_chats):
             self._scope.claim(thing)
-        if any(_has_own_client(agent) for agent in members.agents) and self._seen.first_own_client():
+        if any(_has_own_client(agent) for agent in members.agents) and self._seen.first_time("own client"):
             self._scope.emit(RunHint, message=_OWN_CLIENT.format(task=self._task.name))
         for agent in members.agents:
             for tool in agent.tools:

@@ -50,7 +50,7 @@ class SeenBefore:
         """Nothing yet."""
         self._lock = threading.Lock()
         self._providers: set[str] = set()
-        self._hinted = False
+        self._said: set[str] = set()
         self._learnt: weakref.WeakKeyDictionary[Redactor, set[Any]] = weakref.WeakKeyDictionary()
 
     def new_provider(self, name: str) -> bool:
@@ -60,10 +60,11 @@ class SeenBefore:
             self._providers.add(name)
             return new
 
-    def first_own_client(self) -> bool:
-        """Whether a factory's agent with a connection of its own comes up for the first time."""
+    def first_time(self, what: str) -> bool:
+        """Whether something that is said once a run comes up for the first time."""
         with self._lock:
-            first, self._hinted = not self._hinted, True
+            first = what not in self._said
+            self._said.add(what)
             return first
 
     def learn(self, redactor: Redactor, entries: list[dict[str, Any]]) -> None:

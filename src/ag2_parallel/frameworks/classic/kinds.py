@@ -53,6 +53,13 @@ def is_agent(thing: object) -> bool:
     return _is(thing, _AGENT)
 
 
+def is_agent_class(thing: type) -> bool:
+    """Whether it is a class of agents, not an agent."""
+    module, name = _AGENT
+    cls = getattr(sys.modules.get(module), name, None)
+    return isinstance(cls, type) and issubclass(thing, cls)
+
+
 def is_manager(thing: object) -> bool:
     """Whether it is the manager of a group chat."""
     return _is(thing, _MANAGER)
