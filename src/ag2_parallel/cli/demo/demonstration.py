@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.demo.figures import figures
 from ag2_parallel.cli.demo.models import open_model
 from ag2_parallel.cli.demo.reports import make_folder, write_reports
+from ag2_parallel.cli.demo.shortfall import shortfall
 from ag2_parallel.cli.demo.teams import DISCLAIMER, read_case
 from ag2_parallel.errors import RunInterrupted
 from ag2_parallel.runner import ParallelAgentRunner
@@ -88,14 +89,14 @@ class Demonstration:
         self._say(f"the reports are in {self._folder}/")
 
     def _show(self, case: Case, model: DemoModel, side_by_side: RunResults, one_by_one: RunResults | None) -> None:
-        from ag2_parallel.cli.demo.table import figure_lines, show
+        from ag2_parallel.cli.demo.table import figure_lines, show, usage_line
 
-        titles: dict[str, Any] = case.titles()
-        numbers = figures(side_by_side, one_by_one)
-        lines = figure_lines(
-            numbers,
-            side_by_side.usage,
-            longest_title=titles[numbers.longest_name],
-            shares_processor=model.shares_processor,
-        )
-        show(titles, side_by_side, one_by_one, [*lines, f"reports:            {self._folder}/"])
+        titles = case.titles()
+        lines = [model.told]
+        wrong = shortfall(side_by_side, one_by_one, model.address)
+        if wrong is None:
+            numbers = figures(side_by_side, one_by_one)
+            longest = titles[numbers.longest_name]
+            lines += figure_lines(numbers, longest_title=longest, shares_processor=model.shares_processor)
+        lines += [usage_line(side_by_side.usage, scripted=model.scripted), f"reports:            {self._folder}/"]
+        show(titles, side_by_side, one_by_one, lines if wrong is None else [*lines, wrong])

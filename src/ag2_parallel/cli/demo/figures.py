@@ -16,6 +16,7 @@ class Figures:
     """Times of a demonstration in seconds.
 
     Attributes:
+        setup: From the start of the run side by side to its first task.
         parallel: From the start of the first task to the end of the last, side by side.
         one_by_one: The same, one after another; None where that was not run.
         task_seconds: The sum of the tasks' times side by side.
@@ -24,6 +25,7 @@ class Figures:
         assessment: Time of the final assessment, side by side.
     """
 
+    setup: float
     parallel: float
     one_by_one: float | None
     task_seconds: float
@@ -52,8 +54,10 @@ def figures(side_by_side: RunResults, one_by_one: RunResults | None) -> Figures:
     """Work out the figures. `one_by_one` are the results of the same tasks with one worker."""
     teams = [result for result in side_by_side.values() if result.name != ASSESSMENT]
     longest = max(teams, key=lambda result: result.duration)
+    parallel = span(side_by_side)
     return Figures(
-        parallel=span(side_by_side),
+        setup=max(0.0, side_by_side.metrics.get("wall", parallel) - parallel),
+        parallel=parallel,
         one_by_one=span(one_by_one) if one_by_one else None,
         task_seconds=sum(result.duration for result in side_by_side.values()),
         longest_name=longest.name,

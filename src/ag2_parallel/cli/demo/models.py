@@ -25,11 +25,15 @@ class DemoModel:
     Attributes:
         llm_config: AG2's configuration for it.
         told: One sentence about it for people.
+        scripted: Whether no model answers, but a file.
+        address: Of a server that somebody else runs; None: the demonstration started its own.
         shares_processor: Whether answers generated at once slow each other down on this machine.
     """
 
     llm_config: dict[str, Any]
     told: str
+    scripted: bool = False
+    address: str | None = None
     shares_processor: bool = False
 
 
@@ -45,17 +49,20 @@ def open_model(options: DemoOptions, case: Case) -> Iterator[DemoModel]:
 
         with LocalModelServer(options.gguf) as local:
             entry = {"max_tokens": _REAL_ANSWER_TOKENS, "temperature": 0.7, "frequency_penalty": 0.8}
-            told = "A real, very small model on this machine's processor wrote the answers: its English is real, its medicine is not."
+            told = "A real, very small model on this machine's processor writes the answers: its English is real, its medicine is not."
             yield DemoModel(local.llm_config(**entry), told, shares_processor=True)
     elif options.base_url is not None:
         yield _remote(options)
     else:
-        from ag2_parallel.cli.demo.scripted import ScriptedAnswers
+        from ag2_parallel.cli.demo.scripted import SECONDS_A_MINUTE, ScriptedAnswers
         from ag2_parallel.testing import ModelServer
 
         with ModelServer(ScriptedAnswers(case, options.speed).answer) as server:
-            told = "The answers are scripted: an embedded server read them from a file, no model was asked."
-            yield DemoModel(server.llm_config(price=[0.0, 0.0]), told)
+            told = (
+                "The answers are scripted: an embedded server reads them from a file, no model is asked. "
+                f"Minutes are scaled to seconds: a team's minute takes {SECONDS_A_MINUTE / options.speed:.3g} s."
+            )
+            yield DemoModel(server.llm_config(price=[0.0, 0.0]), told, scripted=True)
 
 
 def _remote(options: DemoOptions) -> DemoModel:
@@ -65,5 +72,5 @@ def _remote(options: DemoOptions) -> DemoModel:
         if not key:
             raise ConfigurationError(f"--api-key-env: the environment variable {options.api_key_env} is not set")
     entry = {"model": options.model, "base_url": options.base_url, "api_key": key}
-    told = f"The model {options.model} at {options.base_url} wrote the answers."
-    return DemoModel({"config_list": [entry]}, told)
+    told = f"The model {options.model} at {options.base_url} writes the answers."
+    return DemoModel({"config_list": [entry]}, told, address=options.base_url)

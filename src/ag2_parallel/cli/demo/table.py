@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def show(
     titles: Mapping[str, str], side_by_side: RunResults, one_by_one: RunResults | None, lines: Sequence[str]
 ) -> None:
-    """Print the table of the tasks and, below it, lines of figures."""
+    """Print the table of the tasks and, below it, lines of text."""
     console = Console(highlight=False)
     table = Table()
     for heading in ("task", "status"):
@@ -37,9 +37,8 @@ def show(
         console.print(line, soft_wrap=True, markup=False)
 
 
-def figure_lines(figures: Figures, usage: Usage, *, longest_title: str, shares_processor: bool) -> list[str]:
-    """The figures in words, one a line."""
-    cost = "unknown price" if usage.cost is None else f"{usage.cost:.4f} US dollars"
+def figure_lines(figures: Figures, *, longest_title: str, shares_processor: bool) -> list[str]:
+    """The times in words, one a line."""
     alone, reduction = _comparison(figures, shares_processor=shares_processor)
     return [
         f"one after another:  {alone}",
@@ -50,11 +49,20 @@ def figure_lines(figures: Figures, usage: Usage, *, longest_title: str, shares_p
             f"lower bound:        {figures.bound:.2f} s (longest team, then the assessment); "
             f"the parallel time is {figures.over_bound:.2f} times that"
         ),
-        (
-            f"tokens:             {usage.prompt_tokens} sent, {usage.completion_tokens} generated "
-            f"in {usage.calls} model calls, {cost}"
-        ),
+        f"set-up before the first task: {figures.setup:.1f} s, not counted",
     ]
+
+
+def usage_line(usage: Usage, *, scripted: bool) -> str:
+    """Tokens, calls and cost in words."""
+    if scripted:
+        cost = "no cost: scripted answers"
+    else:
+        cost = "cost: unknown" if usage.cost is None else f"cost: {usage.cost:.4f} US dollars"
+    return (
+        f"tokens:             {usage.prompt_tokens} sent, {usage.completion_tokens} generated "
+        f"in {usage.calls} model calls; {cost}"
+    )
 
 
 def _comparison(figures: Figures, *, shares_processor: bool) -> tuple[str, str]:
