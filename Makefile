@@ -31,8 +31,8 @@ demo-real: $(LOCAL) # the same on a real small model on this machine's processor
 
 test: $(LOCAL) # all tests, with line coverage; the core of them on every other supported Python that is there
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m 'not real_model' -q
-	$(BIN)/coverage run -m pytest -m real_model -q
+	$(BIN)/coverage run -m pytest -m 'not real_model and not soak' -q
+	$(BIN)/coverage run -m pytest -m 'real_model and not soak' -q
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/python tests/supported_pythons.py
