@@ -8,28 +8,26 @@ import contextvars
 import logging
 import os
 import random
-import secrets
-import tempfile
 from collections.abc import AsyncIterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.backends.local import LocalBackend
 from ag2_parallel.core.broadcast import Broadcast
+from ag2_parallel.core.entries import RunHooks
 from ag2_parallel.core.feeder import Feeder
 from ag2_parallel.core.intake import Intake, LazyIntake, dependants, refuse_odd_input
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.outlet import Outlet
 from ag2_parallel.core.run import Run
+from ag2_parallel.core.run_names import default_directory, new_run_id
 from ag2_parallel.core.schedule import Schedule
 from ag2_parallel.core.scheduled import SchedulePolicy
 from ag2_parallel.core.submitted import Submitted
 from ag2_parallel.core.upstream import Upstream
-from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunStarted, RunWarning
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.frameworks.registry import Frameworks
@@ -59,6 +57,8 @@ _log = logging.getLogger("ag2_parallel")
 _LAG_WARNED_AT = 1.0
 """Seconds of engine lag past which a run says once that something holds the interpreter."""
 
+_SETTLING_TIME = 0.5
+
 _OBSERVERS_TIME = 1.0
 """Seconds that observers have at the end of a run to see what is queued."""
 
@@ -70,7 +70,7 @@ class ActiveRun:
         self, options: Options, *, streamed: bool, run_id: str | None, observers: Sequence[Observer] = ()
     ) -> None:
         """Choose the parts; nothing starts. `observers` are told of events beside those of the options."""
-        self.run_id = run_id or _new_run_id()
+        self.run_id = run_id or new_run_id()
         self._options = options
         self._streamed = streamed
         self._source: Any = None
@@ -111,14 +111,17 @@ class ActiveRun:
     def _prepare(self, task: ParallelTask) -> None:
         """Open the resources and import what the task needs, once each; on the feeder's thread."""
         if not self._resources_open:
-            self._resources_open = True
             self._resources.open()
+            self._resources_open = True
         self._frameworks.warm_up_for(task)
+
+    def _is_prepared(self, task: ParallelTask) -> bool:
+        return self._resources_open and self._frameworks.is_warm_for(task)
 
     def start_open(self, machinery: Machinery) -> Submitted:
         """Start with what was taken, and keep the input open for more."""
         listed = self._listed or []
-        self._wire(machinery, total=None, upstream=Upstream(dependants(listed), open_ended=True), open_ended=True)
+        self._wire(machinery, total=None, upstream=Upstream({}, open_ended=True), open_ended=True)
         intake = LazyIntake(Intake(self._options, self._agent_problems))
         self._submitted = Submitted(self._feeder, intake, machinery.threads.run)
         if self._source is not None:
@@ -161,8 +164,7 @@ class ActiveRun:
             outlet=self.outlet,
             broadcast=self._broadcast,
             upstream=upstream,
-            on_settled=self._settled,
-            on_finished=self._finished,
+            hooks=RunHooks(self._settled, self._stop_feeding, self._finished),
         )
         services = self._services()
         self.run.backend = LocalBackend(
@@ -171,14 +173,15 @@ class ActiveRun:
             listener=self.run,
             loop=machinery.engine.loop,
         )
-        self._feeder = Feeder(self.run, self._prepare, look_ahead=2 * workers, open_ended=open_ended)
+        look_ahead = 2 * workers
+        self._feeder = Feeder(self.run, self._prepare, self._is_prepared, look_ahead, open_ended=open_ended)
         self._started = machinery.clock.monotonic()
         self._open()
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)
 
     def _services(self) -> RunServices:
         options, machinery = self._options, self._machinery
-        root = Path(options.directory) if options.directory is not None else _default_directory()
+        root = Path(options.directory) if options.directory is not None else default_directory()
         return RunServices(
             run_id=self.run_id,
             directory=root / self.run_id,
@@ -223,6 +226,9 @@ class ActiveRun:
             self._broadcast.emit(RunWarning, message=message)
         self._lag_max = max(self._lag_max, lag)
 
+    def _stop_feeding(self) -> None:
+        self._feeder.stop()
+
     def _settled(self, result: ParallelTaskResult) -> None:
         self._metrics.count(result)
         if not self.outlet.streamed:
@@ -245,14 +251,16 @@ class ActiveRun:
         self._machinery.threads.run(self._close)
 
     def _close(self) -> None:
-        self._resources.close()
-        self._broadcast.close(_OBSERVERS_TIME)
-        self._console.close()
-        self._hooks.close()
-        if self._submitted is not None:
-            self._submitted.finished()
-        self.outlet.finish()
-        self.leave()
+        try:
+            self._resources.close()
+            self._broadcast.close(_OBSERVERS_TIME)
+            self._console.close()
+            self._hooks.close()
+        finally:
+            if self._submitted is not None:
+                self._submitted.finished()
+            self.outlet.finish()
+            self.leave()
 
     def take_result(self) -> ParallelTaskResult | None:
         """The next result if there is one, masked; called by whoever reads, off the engine loop."""
@@ -283,8 +291,15 @@ class ActiveRun:
 
     def exit(self) -> None:
         """The interpreter ends: stop everything, wait for `grace` and a little."""
+        if os.getpid() != self._machinery.engine.pid:
+            return  # a forked child has the hook and not the run
         self.stop("cancelled", stop_running=True)
         self.outlet.wait_finished(self._options.grace + 0.8)
+
+    def settle_soon(self) -> None:
+        """Give the engine a moment to publish what a stop decided."""
+        with suppress(TimeoutError):
+            self.run.on_loop(lambda: None, timeout=_SETTLING_TIME)
 
     def leave(self) -> None:
         """Wait for nothing any more, at the interpreter's exit either."""
@@ -313,22 +328,3 @@ class ActiveRun:
             return result
         *earlier, last = result.attempt_log
         return replace(result, ended=how, attempt_log=(*earlier, replace(last, ended=how)))
-
-
-def _new_run_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-def _default_directory() -> Path:
-    return Path(tempfile.gettempdir()) / f"ag2-parallel-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-
-
-def check_run_id(run_id: object) -> None:
-    """Refuse a run's name that cannot be part of a path.
-
-    Raises:
-        ConfigurationError: If it is not 1 to 100 letters, digits, `.`, `_` or `-`, the first no dot.
-    """
-    fit = isinstance(run_id, str) and 0 < len(run_id) <= 100 and not run_id.startswith(".")
-    if run_id is not None and not (fit and all(c.isalnum() or c in "._-" for c in str(run_id))):
-        raise ConfigurationError(f"run_id: {run_id!r} is not 1 to 100 letters, digits, dots, underscores or dashes")

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ag2_parallel.redaction import masked_text
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,7 +39,8 @@ class ConfigurationError(Ag2ParallelError, ValueError):
 
     def __init__(self, problems: str | Sequence[str]) -> None:
         """Take one problem or many; the message lists them all."""
-        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        texts = (problems,) if isinstance(problems, str) else tuple(problems)
+        self.problems = tuple(map(masked_text, texts))
         super().__init__(_listed(self.problems))
 
     def __reduce__(self) -> tuple[type[ConfigurationError], tuple[tuple[str, ...]]]:
@@ -101,6 +104,10 @@ class RunInterrupted(KeyboardInterrupt):
         """Keep the results beside the message."""
         super().__init__(message)
         self.results = results
+
+    def __reduce__(self) -> tuple[type[RunInterrupted], tuple[str, RunResults]]:
+        """Rebuild from message and results, so that the interrupt survives pickling."""
+        return type(self), (str(self), self.results)
 
 
 class TaskStopped(BaseException):

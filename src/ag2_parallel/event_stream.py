@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ag2_parallel.events import RunFinished
-from ag2_parallel.streaming import clean_up, uncancelled, wake_up
+from ag2_parallel.streaming import clean_up, end_run, leased, uncancelled, wake_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
@@ -31,10 +31,7 @@ def event_stream(active: ActiveRun, tap: EventTap, lease: Callable[[], Lease], c
                 break
     finally:
         tap.close()
-        if not active.outlet.finished:
-            active.stop("cancelled", stop_running=True)
-            active.outlet.wait_finished()
-        held.end()
+        end_run(active, held)
     checked(active, active.results(active.take_results()))
 
 
@@ -45,7 +42,7 @@ async def async_event_stream(
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
     tap.on_change(lambda: wake_up(loop, changed.set))
-    held = await asyncio.to_thread(lease)
+    held = await leased(lease)
     feeding = active.start(held.machinery)
     try:
         finished = False

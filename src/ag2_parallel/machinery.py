@@ -16,6 +16,9 @@ class Machinery:
 
     def __init__(self) -> None:
         """Start the engine."""
+        self.leases = 0
+        self.retired = False
+        """Whether nobody keeps it any more, so that the last lease closes it."""
         self.clock = SystemClock()
         self.engine = Engine()
         self.threads = DaemonThreads("ag2-parallel-worker")
@@ -52,7 +55,9 @@ class MachineryKeeper:
             machinery = self._kept if self._entered == 0 else None
             if machinery is not None:
                 self._kept = None
-        if machinery is not None:
+                machinery.retired = True
+            close = machinery is not None and machinery.leases == 0
+        if close and machinery is not None:
             machinery.close()
 
     def lease(self) -> Lease:
@@ -60,20 +65,30 @@ class MachineryKeeper:
         with self._lock:
             if self._kept is not None and self._kept.engine.pid != os.getpid():
                 self._kept = Machinery()  # a forked child has none of the threads, and starts afresh
-            kept = self._kept
-        return Lease(kept or Machinery(), owned=kept is None)
+            machinery = self._kept
+            if machinery is None:
+                machinery = Machinery()
+                machinery.retired = True
+            machinery.leases += 1
+        return Lease(machinery, self._lock)
 
 
 class Lease:
     """The machinery of one run, to be ended with it."""
 
-    def __init__(self, machinery: Machinery, *, owned: bool) -> None:
-        """`owned` machinery is closed at the end."""
+    def __init__(self, machinery: Machinery, lock: threading.Lock) -> None:
+        """The machinery's leases are counted under `lock`."""
         self.machinery = machinery
-        self._owned = owned
+        self._lock = lock
+        self._ended = False
 
     def end(self) -> None:
-        """The run is over."""
-        if self._owned:
-            self._owned = False
+        """The run is over; the last lease of machinery that nobody keeps closes it. Calling it again does nothing."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self.machinery.leases -= 1
+            close = self.machinery.retired and self.machinery.leases == 0
+        if close:
             self.machinery.close()

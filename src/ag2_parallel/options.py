@@ -111,6 +111,8 @@ class Options:
         """
         values: dict[str, Any] = {}
         problems: list[str] = []
+        if isinstance(given.get("observers"), Iterable) and not isinstance(given["observers"], str):
+            given = {**given, "observers": tuple(given["observers"])}
         for name, value in given.items():
             real = ALIASES.get(name, name)
             if real in UNAVAILABLE:
@@ -178,7 +180,8 @@ def _number_problems(values: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
-    if (strategy := values.get("handle_errors", "collect")) not in get_args(HandleErrors):
+    strategy = values.get("handle_errors", "collect")
+    if not isinstance(strategy, str) or strategy not in get_args(HandleErrors):
         yield f"option handle_errors: {strategy!r} is none of {_quoted(get_args(HandleErrors))}"
     if (console := values.get("console", "quiet")) not in get_args(Console):
         yield f"option console: {console!r} is none of {_quoted(get_args(Console))}"

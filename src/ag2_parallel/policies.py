@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from ag2_parallel.error_kinds import ERROR_KINDS
 from ag2_parallel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from ag2_parallel.results import TaskError
 
@@ -63,14 +66,32 @@ class RetryPolicy:
         if isinstance(self.on, str):
             problems.append(f'RetryPolicy on: pass a list of kinds, ["{self.on}"], not a string')
         elif self.on is not None and not callable(self.on):
-            object.__setattr__(self, "on", frozenset(self.on))
+            problems += self._kind_problems()
         if problems:
             raise ConfigurationError(problems)
+
+    def _kind_problems(self) -> list[str]:
+        given: Any = self.on
+        given = list(given) if isinstance(given, Iterable) else [None]
+        if not all(isinstance(kind, str) for kind in given):
+            return [f"RetryPolicy on: {self.on!r} is neither a list of kinds nor a function of a TaskError"]
+        object.__setattr__(self, "on", frozenset(given))
+        return [
+            f"RetryPolicy on: {kind!r} is no kind of error" + (f"; did you mean {near[0]!r}?" if near else "")
+            for kind in given
+            if kind not in ERROR_KINDS
+            for near in [get_close_matches(kind, ERROR_KINDS, n=1)]
+        ]
 
 
 def is_number(value: object) -> bool:
     """Whether `value` is a finite number; a bool is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def seconds_problem(value: object) -> str | None:

@@ -21,8 +21,9 @@ SECRET_NAMES: Final = re.compile(
 
 _KEY_SHAPED: Final = re.compile(
     # Providers' prefixes, with a digit behind them: "sk-live-1a2b3c" is a key, "sk-learn-contrib" a word.
-    r"\b(?:sk|pk|rk)-(?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{6,}"
-    r"|\b(?:sk|pk|gsk|xai|hf|ghp|gho|ghs|glpat|pplx|r8|fw|csk|tvly|nvapi)[-_](?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{16,}"
+    # The look-ahead is bounded, so that a text that repeats a prefix ten thousand times is no trap.
+    r"\b(?:sk|pk|rk)-(?=[A-Za-z_\-]{0,80}\d)[A-Za-z0-9_\-]{6,}"
+    r"|\b(?:sk|pk|gsk|xai|hf|ghp|gho|ghs|glpat|pplx|r8|fw|csk|tvly|nvapi)[-_](?=[A-Za-z_\-]{0,80}\d)[A-Za-z0-9_\-]{16,}"
     r"|\bAIza[0-9A-Za-z_\-]{20,}"  # Google
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}"  # AWS
     r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"  # JSON web token
@@ -65,28 +66,32 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` with every secret masked."""
         if self._extra is not None:
-            text = self._extra(text)
+            text = self._by_the_user(text)
         if self._pattern is not None:
             text = self._pattern.sub(MASK, text)
         return masked_text(text)
 
+    def _by_the_user(self, text: str) -> str:
+        assert self._extra is not None
+        try:
+            return str(self._extra(text))
+        except Exception as error:  # what may not be shown as it is, and could not be redacted, is not shown
+            return f"{MASK} (redact raised {type(error).__name__})"
+
     def value(self, value: Any) -> Any:
         """Plain data with every text in it masked; anything else is left as it is."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, dict):
-            return {key: self.value(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item) for item in value]
-        if type(value) is tuple:
-            return tuple(self.value(item) for item in value)
-        return value
+        return _mapped(value, self.text)
+
+    def known(self, value: Any) -> Any:
+        """Plain data with the secrets that were learnt masked, and nothing else changed."""
+        pattern = self._pattern
+        return value if pattern is None else _mapped(value, lambda text: pattern.sub(MASK, text))
 
     def result(self, result: ParallelTaskResult) -> ParallelTaskResult:
         """The result with every text of its chat masked."""
         return replace(
             result,
-            output=self.text(result.output) if isinstance(result.output, str) else result.output,
+            output=self.text(result.output) if type(result.output) is str else self.known(result.output),
             summary=None if result.summary is None else self.text(result.summary),
             chat_history=self.value(result.chat_history),
             context=self.value(result.context),
@@ -96,6 +101,24 @@ class Redactor:
     def error(self, error: TaskError) -> TaskError:
         """The error with its message and traceback masked."""
         return replace(error, message=self.text(error.message), traceback=self.text(error.traceback))
+
+
+_DEEPEST: Final = 100
+
+
+def _mapped(value: Any, change: Callable[[str], str], above: tuple[int, ...] = ()) -> Any:
+    """Plain data with `change` made to every text; circles and what is nested too deeply end in a mark."""
+    if type(value) is str:
+        return change(value)
+    if type(value) not in {dict, list, tuple}:
+        return value
+    if id(value) in above or len(above) > _DEEPEST:
+        return MASK
+    above = (*above, id(value))
+    if type(value) is dict:
+        return {_mapped(key, change, above): _mapped(item, change, above) for key, item in value.items()}
+    items = (_mapped(item, change, above) for item in value)
+    return list(items) if type(value) is list else tuple(items)
 
 
 def masked_text(text: str) -> str:

@@ -24,20 +24,6 @@ class TaskStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-ERROR_KINDS = frozenset({
-    "configuration", "authentication", "rate_limit", "quota", "context_length", "content_filter", "timeout",
-    "connection", "provider", "invalid_answer", "rejected", "tool", "human_input", "budget", "shared_agent",
-    "worker_crashed", "not_serializable", "uncertain", "stopped", "agent",
-})  # fmt: skip
-"""Every value that `TaskError.kind` may have."""
-
-PERMANENT_KINDS = frozenset({
-    "configuration", "authentication", "quota", "context_length", "content_filter", "budget", "human_input",
-    "shared_agent", "not_serializable", "uncertain", "stopped",
-})  # fmt: skip
-"""Kinds that another attempt of the task cannot mend."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskError:
     """Why a task, or one attempt of it, did not succeed: plain text that crosses threads and files.
@@ -45,7 +31,7 @@ class TaskError:
     Attributes:
         type: Name of the exception's class.
         message: What it said, keys masked.
-        kind: The cause, one of `ERROR_KINDS`.
+        kind: The cause, one of `error_kinds.ERROR_KINDS`.
         retryable: Whether another attempt may end differently.
         traceback: The traceback as text, keys masked; empty where there was no exception.
         status_code: HTTP status of the model server's answer, where there was one.

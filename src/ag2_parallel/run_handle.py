@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import MAX_WORKERS
+from ag2_parallel.streaming import end_run, end_run_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +67,7 @@ class RunHandle:
         self._checked = checked
         self._paused = False
         self._submitted = active.start_open(lease.machinery)
+        self._lock = threading.Lock()
         self._results: RunResults | None = None
 
     @property
@@ -132,11 +135,12 @@ class RunHandle:
         Raises:
             RunFailedError: As `run` does.
         """
-        if self._results is None:
-            self._submitted.close()
-            self._active.outlet.wait_finished()
-            self._results = self._active.results(self._active.take_results())
-            self._lease.end()
+        self._submitted.close()
+        self._active.outlet.wait_finished()
+        with self._lock:
+            if self._results is None:
+                self._results = self._active.results(self._active.take_results())
+        self._lease.end()
         return self._checked(self._active, self._results)
 
     def __enter__(self) -> Self:
@@ -151,6 +155,9 @@ class RunHandle:
             self.results()
             return
         self.cancel()
-        self._submitted.close()
-        self._active.outlet.wait_finished()
-        self._lease.end()
+        end_run(self._active, self._lease)
+
+    def __del__(self) -> None:
+        """A handle that was dropped cancels its run."""
+        if hasattr(self, "_submitted") and self._results is None:
+            end_run_elsewhere(self._active, self._lease)

@@ -197,7 +197,8 @@ class ParallelAgentRunner:
     def _accepted(
         self, tasks: Any, run_id: str | None, *, streamed: bool, observers: Sequence[Observer] = ()
     ) -> ActiveRun:
-        from ag2_parallel.assembly import ActiveRun, check_run_id
+        from ag2_parallel.assembly import ActiveRun
+        from ag2_parallel.core.run_names import check_run_id
 
         check_run_id(run_id)
         active = ActiveRun(self._options, streamed=streamed, run_id=run_id, observers=observers)
@@ -217,8 +218,10 @@ class ParallelAgentRunner:
         """Raise what a run that failed as a whole raises."""
         error = active.source_error
         if error is not None:
-            message = f"the run failed: {type(error).__name__}: {active.redactor.text(str(error))}"
-            raise RunFailedError(message, results) from error
+            told = active.redactor.text(str(error))
+            message = f"the run failed: {type(error).__name__}: {told}"
+            # A cause is printed as it is, so one that holds a secret is not shown.
+            raise RunFailedError(message, results) from (error if told == str(error) else None)
         if results.stop_reason == "fail_fast":
             bad = [result for result in results.values() if not result.ok]
             raise RunFailedError(failure_message(bad, len(results)), results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Self
 
@@ -37,6 +38,7 @@ def wait_for_end(active: ActiveRun) -> int:
                 _log.warning("run %s %s", active.run_id, _STAGES[min(handled, 3)])
                 if handled > 2:
                     active.leave()
+                    active.settle_soon()
                     return interrupts
                 active.stop("interrupted", stop_running=handled == 2)
             active.outlet.wait_finished()
@@ -86,10 +88,7 @@ class ResultStream(Iterator["ParallelTaskResult"]):
             return
         self._closed = True
         if self._lease is not None:
-            if not self._active.outlet.finished:
-                self._active.stop("cancelled", stop_running=True)
-                self._active.outlet.wait_finished()
-            self._lease.end()
+            end_run(self._active, self._lease)
 
     def __enter__(self) -> Self:
         """Close at the end of the block."""
@@ -102,15 +101,44 @@ class ResultStream(Iterator["ParallelTaskResult"]):
         self.close()
 
     def __del__(self) -> None:
-        """See `close`."""
-        self.close()
+        """Close without waiting: the garbage collector may call this on any thread, the engine's own included."""
+        if not getattr(self, "_closed", True) and self._lease is not None:
+            self._closed = True
+            end_run_elsewhere(self._active, self._lease)
+
+
+def end_run(active: ActiveRun, lease: Lease) -> None:
+    """Stop a run that still goes on, wait for it, and let go of the machinery."""
+    if lease.machinery.engine.is_current_thread():
+        end_run_elsewhere(active, lease)
+        return
+    if not active.outlet.finished:
+        active.stop("cancelled", stop_running=True)
+        active.outlet.wait_finished()
+    lease.end()
+
+
+def end_run_elsewhere(active: ActiveRun, lease: Lease) -> None:
+    """The same on a thread of its own, for callers that must not wait."""
+    with contextlib.suppress(RuntimeError):  # the interpreter is on its way out
+        threading.Thread(target=end_run, args=(active, lease), name="ag2-parallel-closer", daemon=True).start()
+
+
+async def leased(lease: Callable[[], Lease]) -> Lease:
+    """A lease made off the loop; given back if the caller is cancelled meanwhile."""
+    making = asyncio.get_running_loop().run_in_executor(None, lease)
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(lambda made: None if made.cancelled() or made.exception() else made.result().end())
+        raise
 
 
 async def drained(active: ActiveRun, lease: Callable[[], Lease]) -> AsyncGenerator[ParallelTaskResult, None]:
     """Start a run and yield its results on the caller's loop; leaving early stops it and waits for its clean-up."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
-    held = await asyncio.to_thread(lease)
+    held = await leased(lease)
     active.outlet.on_change(lambda: wake_up(loop, changed.set))
     feeding = active.start(held.machinery)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ag2_parallel.redaction import masked_config
+from ag2_parallel.redaction import Redactor, masked_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,9 @@ class ParallelTask:
             value = getattr(self, item.name)
             if value is not item.default and value != ():
                 shown.append(f"{item.name}={_short(masked_config(value))}")
-        return f"ParallelTask({', '.join(shown)})"
+        own = Redactor()
+        own.learn(self.agent_config)  # a key may stand in the prompt or an address too
+        return own.text(f"ParallelTask({', '.join(shown)})")
 
 
 TASK_FIELDS = tuple(item.name for item in fields(ParallelTask) if item.init)
@@ -151,6 +153,7 @@ class TaskContext:
         attempt: The number of this attempt, from 1.
         upstream: Results of the dependencies, by name.
         resources: What the runner's `resources` factories made, by name.
+        directory_made: Whether `directory` was used.
     """
 
     def __init__(
@@ -176,14 +179,16 @@ class TaskContext:
         self.upstream = upstream
         self.resources = resources
         self._directory = directory
+        self.directory_made = False
         self._services = services
 
     @property
     def directory(self) -> Path:
         """The task's own folder, made on first use for its owner alone and never deleted by us."""
-        if not self._directory.exists():
+        if not self.directory_made:
             for folder in (self._directory.parent, self._directory):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory_made = True
         return self._directory
 
     def llm_config(self, config: Any) -> Any:

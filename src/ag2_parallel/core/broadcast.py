@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.events import Event, RunWarning
+from ag2_parallel.redaction import masked_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,12 +90,20 @@ class Broadcast:
                 for observer in list(self._observers):
                     self._tell(observer, item)
             else:
-                item()
+                self._call(item)
 
     def _tell(self, observer: Observer, event: Event) -> None:
         try:
             observer(event)
         except BaseException:
             self._observers.remove(observer)
-            _log.exception("observer %r failed and is not told anything more", observer)
-            self.emit(RunWarning, message=f"observer {observer!r} failed and was dropped")
+            name = getattr(observer, "__qualname__", type(observer).__qualname__)
+            _log.error("observer %s failed and is not told anything more\n%s", name, masked_text(format_exc()))
+            self.emit(RunWarning, message=f"observer {name} failed and was dropped")
+
+    @staticmethod
+    def _call(function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception:
+            _log.error("showing a task's console failed\n%s", masked_text(format_exc()))

@@ -47,6 +47,10 @@ class Engine:
         finally:
             self.loop.close()
 
+    def is_current_thread(self) -> bool:
+        """Whether the caller runs on the engine's own thread, which must never wait."""
+        return threading.current_thread() is self._thread
+
     def post(self, function: Callable[[], None]) -> None:
         """Run `function` on the loop soon, after everything posted before; safe from any thread.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ag2_parallel.core.outcome import AttemptLog
+from ag2_parallel.results import TaskError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ag2_parallel.core.scheduled import ScheduledTask
     from ag2_parallel.ports import AttemptOutcome, Judge
     from ag2_parallel.results import ParallelTaskResult
@@ -45,3 +48,28 @@ class NewTask:
     scheduled: ScheduledTask
     limits: Limits
     judge: Judge | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunHooks:
+    """Whom a run tells on the engine loop; none of them may block or raise.
+
+    Attributes:
+        settled: A task has its result.
+        stopping: Nothing new starts any more.
+        finished: Everything is settled and nothing unwinds.
+    """
+
+    settled: Callable[[ParallelTaskResult], None]
+    stopping: Callable[[], None]
+    finished: Callable[[], None]
+
+
+def as_gone(new: NewTask, names: Sequence[str]) -> NewTask:
+    """A task that fails at once, because results it depends on are not kept any more."""
+    text = (
+        f'task "{new.task.name}": depends_on: the result of {", ".join(names)} is not kept any more; where tasks are read '
+        "one by one, depend on recent ones, or pass a list"
+    )
+    problem = TaskError(type="ConfigurationError", message=text, kind="configuration", retryable=False)
+    return replace(new, scheduled=replace(new.scheduled, depends_on=(), problem=problem))

@@ -8,18 +8,32 @@ import contextvars
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ag2_parallel.errors import Ag2ParallelError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 
     from ag2_parallel.core.entries import NewTask
     from ag2_parallel.core.intake import LazyIntake, Prepare
     from ag2_parallel.core.run import Run
+    from ag2_parallel.tasks import ParallelTask
+
+_LOOK = 0.05
+"""Seconds between two looks at whether reading was given up."""
 
 
 class Feeder:
     """Hands tasks to a run and ends its input; keeps what a source raised."""
 
-    def __init__(self, run: Run, prepare: Prepare, look_ahead: int, *, open_ended: bool = False) -> None:
+    def __init__(
+        self,
+        run: Run,
+        prepare: Prepare,
+        is_prepared: Callable[[ParallelTask], bool],
+        look_ahead: int,
+        *,
+        open_ended: bool = False,
+    ) -> None:
         """At most `look_ahead` tasks are read from a source before a result is taken for each.
 
         An `open_ended` input goes on after the source: `feed_one` adds tasks until `close`.
@@ -30,7 +44,10 @@ class Feeder:
         self._run = run
         self._prepare = prepare
         self._permits = threading.Semaphore(look_ahead)
+        self._is_prepared = is_prepared
+        self._thread: threading.Thread | None = None
         self._wake_async: Callable[[], None] | None = None
+        self._cancel_async: Callable[[], None] | None = None
         self._stopped = False
 
     def handed_out(self) -> None:
@@ -40,12 +57,19 @@ class Feeder:
             self._wake_async()
 
     def stop(self) -> None:
-        """Read nothing more."""
+        """Read nothing more. A source that is stuck in its `next` is given up."""
         self._stopped = True
         self.handed_out()
+        if self._cancel_async is not None:
+            self._cancel_async()
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything was read, or is given up."""
+        return self._stopped or self.done.is_set()
 
     def feed_list(self, tasks: Sequence[NewTask]) -> None:
-        """Prepare what the tasks need, then add all of them at once."""
+        """Add all tasks at once, and start them when what they need is prepared."""
         self._on_thread(lambda: self._feed_list(tasks))
 
     def feed_source(self, source: Iterable[Any], intake: LazyIntake) -> None:
@@ -54,14 +78,14 @@ class Feeder:
 
     def _on_thread(self, work: Callable[[], None]) -> None:
         context = contextvars.copy_context()
-        threading.Thread(
-            target=context.run, args=(self._guarded, work), name="ag2-parallel-feeder", daemon=True
-        ).start()
+        target, args = context.run, (self._guarded, work)
+        self._thread = threading.Thread(target=target, args=args, name="ag2-parallel-feeder", daemon=True)
+        self._thread.start()
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except BaseException as error:
+        except BaseException as error:  # raised again by the run's caller, with the results
             self._failed(error)
         finally:
             self.done.set()
@@ -69,30 +93,39 @@ class Feeder:
                 self._run.close()
 
     def feed_one(self, new: NewTask) -> None:
-        """Prepare what a task needs and add it; blocking, after whatever was fed before."""
-        self.done.wait()
-        try:
-            if new.scheduled.problem is None:
-                self._prepare(new.task)
-        finally:
-            self._run.add([new])
+        """Add a task behind whatever was fed before; blocking until what it needs is prepared."""
+        self._add(new)
+
+    def wait_done(self) -> None:
+        """Wait until everything was read, or is given up.
+
+        Raises:
+            Ag2ParallelError: From within the source itself, which would wait for its own end.
+        """
+        if threading.current_thread() is self._thread and not self.done.is_set():
+            raise Ag2ParallelError("the run's own source of tasks cannot submit tasks: yield them")
+        while not self.done.wait(_LOOK) and not self._stopped:
+            pass
 
     def close(self) -> None:
         """No more tasks will come."""
-        self.done.wait()
+        self.wait_done()
         self._run.close()
 
     def _failed(self, error: BaseException) -> None:
-        self.error = error
+        if self._stopped and isinstance(error, asyncio.CancelledError):
+            return  # our own
+        self.error = self.error or error
         self._run.stop("source_error", stop_running=False)
 
     def _feed_list(self, tasks: Sequence[NewTask]) -> None:
-        try:
-            for new in tasks:
-                self._prepare(new.task)
-        except BaseException as error:
-            self._failed(error)
+        self._run.pause(by="preparing")
         self._run.add(tasks)
+        if not self._open_ended:
+            self._run.close()
+        for new in tasks:
+            self._prepare(new.task)
+        self._run.resume(by="preparing")
 
     def _feed_source(self, source: Iterable[Any], intake: LazyIntake) -> None:
         iterator = iter(source)
@@ -109,20 +142,33 @@ class Feeder:
                 close()
 
     def _take(self, item: Any, intake: LazyIntake) -> None:
-        new = intake.next(item)
-        try:
-            if new.scheduled.problem is None:
-                self._prepare(new.task)
-        finally:
+        if not self._stopped:
+            self._add(intake.next(item))
+
+    def _add(self, new: NewTask) -> None:
+        """Add a task first and prepare after, so that it has its result also where preparing is stuck or fails."""
+        if new.scheduled.problem is not None or self._is_prepared(new.task):
             self._run.add([new])
+            return
+        self._run.pause(by="preparing")
+        self._run.add([new])
+        try:
+            self._prepare(new.task)
+        except BaseException as error:  # raised again by the run's caller, with the results
+            self._failed(error)
+        self._run.resume(by="preparing")
 
     async def feed_async(self, source: AsyncIterable[Any], intake: LazyIntake) -> None:
         """Read an async source on the loop it belongs to, as results are taken."""
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
         self._wake_async = lambda: _call_unless_closed(loop, woken.set)
-        iterator = aiter(source)
+        this = asyncio.current_task()
+        assert this is not None
+        self._cancel_async = lambda: _call_unless_closed(loop, this.cancel)
+        iterator: Any = None
         try:
+            iterator = aiter(source)
             while await self._permitted(woken) and not self._stopped:
                 try:
                     item = await anext(iterator)
@@ -134,6 +180,7 @@ class Feeder:
             if not isinstance(error, Exception):
                 raise
         finally:
+            self._cancel_async = None
             self._run.close()
             self.done.set()
             if (aclose := getattr(iterator, "aclose", None)) is not None:

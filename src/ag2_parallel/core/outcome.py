@@ -112,8 +112,18 @@ def _left_behind(snapshot: Snapshot | None, answer: Answer | None) -> dict[str, 
     return {
         "summary": answer.summary if answer else draft.summary,
         "chat_history": tuple(draft.chat_history),
-        "context": dict(draft.context),
+        "context": _copied(draft.context),
         "last_speaker": draft.last_speaker,
         "console": "".join(draft.console),
         "directory": Path(snapshot.directory) if snapshot.directory else None,
     }
+
+
+def _copied(context: Any) -> dict[str, Any]:
+    """What a task has as its context now; its thread may be changing it, or have put something else there."""
+    for _ in range(3):
+        try:
+            return dict(context) if isinstance(context, dict) else {}
+        except RuntimeError:  # changed size during iteration
+            continue
+    return {}

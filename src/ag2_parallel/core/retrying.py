@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ag2_parallel.error_kinds import PERMANENT_KINDS
 from ag2_parallel.policies import MAX_SECONDS
-from ag2_parallel.results import PERMANENT_KINDS
 
 if TYPE_CHECKING:
     import random

@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ag2_parallel import events
 from ag2_parallel.core import commands
-from ag2_parallel.core.entries import Entry, NewTask
+from ag2_parallel.core.alarm import Alarm
+from ag2_parallel.core.entries import Entry, NewTask, RunHooks, as_gone
 from ag2_parallel.core.outcome import finished_result
 from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ag2_parallel.core.broadcast import Broadcast
@@ -57,8 +58,7 @@ class Run:
         outlet: Outlet,
         broadcast: Broadcast,
         upstream: Upstream,
-        on_settled: Callable[[ParallelTaskResult], None],
-        on_finished: Callable[[], None],
+        hooks: RunHooks,
     ) -> None:
         """Drive `schedule`; `backend` is set before anything is added."""
         self.backend: Backend
@@ -71,10 +71,10 @@ class Run:
         self._outlet = outlet
         self._broadcast = broadcast
         self._upstream = upstream
-        self._on_settled = on_settled
-        self._on_finished = on_finished
+        self._hooks = hooks
+        self._closed = False
         self._entries: dict[int, Entry] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(engine.loop, clock, lambda: self._guarded(self._tick))
         self._amended: dict[int, str] = {}
         self.counts = dict.fromkeys(map(str, TaskStatus), 0)
 
@@ -84,6 +84,8 @@ class Run:
         self._engine.post(partial(self._guarded, function))
 
     def _guarded(self, function: Callable[[], None]) -> None:
+        if self.internal_error is not None:
+            return
         try:
             function()
         except Exception as error:  # a mistake of ours must end the run, never hang it
@@ -91,16 +93,15 @@ class Run:
 
     def add(self, batch: Sequence[NewTask]) -> None:
         """Take tasks from the feeder; nothing of a batch starts before all of it is in, so that priorities hold."""
-        now = self._clock.monotonic
-        self._post(lambda: self._do(self._schedule.pause(now(), by="feeder")))
+        self.pause(by="adding")
         for start in range(0, len(batch), _CHUNK):
             chunk = batch[start : start + _CHUNK]
             self._post(partial(self._add, chunk))
-        self._post(lambda: self._do(self._schedule.resume(now(), by="feeder")))
+        self.resume(by="adding")
 
     def close(self, stop_reason: str | None = None) -> None:
         """No more tasks will come."""
-        self._post(lambda: self._do(self._schedule.close(self._clock.monotonic(), stop_reason)))
+        self._post(lambda: self._close(stop_reason))
 
     def stop(self, reason: str, *, stop_running: bool) -> None:
         """Start nothing more and, if wanted, stop what runs."""
@@ -108,25 +109,25 @@ class Run:
             lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
         )
 
-    def pause(self) -> None:
-        """Start nothing until `resume`; running tasks and the clocks go on."""
-        self._post(lambda: self._do(self._schedule.pause(self._clock.monotonic())))
+    def pause(self, by: str = "user") -> None:
+        """Start nothing until whoever paused resumes; running tasks and the clocks go on."""
+        self._post(lambda: self._do(self._schedule.pause(self._clock.monotonic(), by)))
 
-    def resume(self) -> None:
-        """Start things again."""
-        self._post(lambda: self._do(self._schedule.resume(self._clock.monotonic())))
+    def resume(self, by: str = "user") -> None:
+        """Start things again, unless somebody else paused too."""
+        self._post(lambda: self._do(self._schedule.resume(self._clock.monotonic(), by)))
 
     def set_max_workers(self, count: int) -> None:
         """Let `count` tasks run at once from now on; what runs beyond that goes on."""
         self._post(lambda: self._do(self._schedule.set_max_workers(count, self._clock.monotonic())))
 
-    def on_loop(self, function: Callable[[], T]) -> T:
+    def on_loop(self, function: Callable[[], T], timeout: float | None = None) -> T:
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
 
         async def ask() -> T:
             return function()
 
-        return cast("T", self._engine.call(ask()))
+        return cast("T", self._engine.call(ask(), timeout))
 
     def numbers(self) -> dict[str, int]:
         """How many tasks and threads are where."""
@@ -153,11 +154,24 @@ class Run:
 
     # ---- on the loop
 
+    def _close(self, stop_reason: str | None = None) -> None:
+        self._closed = True
+        self._do(self._schedule.close(self._clock.monotonic(), stop_reason))
+
     def _add(self, batch: Sequence[NewTask]) -> None:
+        if self._closed:
+            return  # read by a source that was given up: no part of the run
         now = self._clock.monotonic()
+        batch = [self._with_its_upstream(new) for new in batch]
         for new in batch:
             self._entries[new.scheduled.index] = Entry(new.task, new.scheduled.depends_on, new.limits, new.judge, now)
         self._do(self._schedule.add([new.scheduled for new in batch], now))
+
+    def _with_its_upstream(self, new: NewTask) -> NewTask:
+        """The task with the results it depends on held for it, or as a failure if they are gone."""
+        settled = [index for index in new.scheduled.depends_on if self._schedule.status_of(index) is not None]
+        gone = self._upstream.hold(new.scheduled.depends_on, settled)
+        return new if not gone else as_gone(new, [self._upstream.name_of(index) for index in gone])
 
     def _attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         entry = self._entries.get(index)
@@ -172,7 +186,6 @@ class Run:
         self._arm()
 
     def _tick(self) -> None:
-        self._timer = None
         self._do(self._schedule.tick(self._clock.monotonic()))
 
     def _do(self, todo: Iterable[commands.Command]) -> None:
@@ -193,24 +206,19 @@ class Run:
         _log.exception("internal error of ag2-parallel; the run ends here, please report this")
         for index, entry in list(self._entries.items()):
             if entry.settled is None:
-                self._outlet.put(
-                    ParallelTaskResult(
-                        name=entry.task.name, index=index, status=TaskStatus.FAILED, error=internal_error(error)
-                    )
+                result = ParallelTaskResult(
+                    name=entry.task.name, index=index, status=TaskStatus.FAILED, error=internal_error(error)
                 )
-        self._on_finished()
+                self._hooks.settled(result)
+                self._outlet.put(result)
+            with suppress(Exception):
+                self.backend.stop(index, len(entry.log.records) + 1, "cancelled")
+        self.stop_reason = "internal_error"
+        self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
+        self._hooks.finished()
 
     def _arm(self) -> None:
-        """Set the timer for the schedule's next moment, if that is nearer than the one set."""
-        when = self._schedule.next_wake()
-        if when is None:
-            return
-        due = self._engine.loop.time() + max(0.0, when - self._clock.monotonic())
-        if self._timer is not None:
-            if self._timer.when() <= due + 0.0005:
-                return
-            self._timer.cancel()
-        self._timer = self._engine.loop.call_at(due, self._guarded, self._tick)
+        self._alarm.set(self._schedule.next_wake())
 
     def _start(self, command: commands.Start) -> Iterable[commands.Command]:
         entry = self._entries[command.index]
@@ -282,7 +290,7 @@ class Run:
         self._drop_if_over(command.index, entry)
         self.counts[str(result.status)] += 1
         self._upstream.settled(result)
-        self._on_settled(result)
+        self._hooks.settled(result)
         self._outlet.put(result)
         self._broadcast.emit(
             events.TaskFinished,
@@ -309,14 +317,16 @@ class Run:
 
     def _stopping(self, command: commands.Stopping) -> None:
         self._broadcast.emit(events.RunStopping, reason=command.reason, stopped_running=command.stop_running)
+        self._hooks.stopping()
+        if not self._closed:
+            self.close()  # a source that is stuck must not hold up the end
 
     def _finish(self, command: commands.Finish) -> None:
         self.stop_reason = command.stop_reason
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.cancel()
         self.metrics |= {"abandoned": self._schedule.abandoned, "peak": self._schedule.peak_running}
         self._broadcast.emit(events.RunFinished, stop_reason=command.stop_reason, counts=dict(self.counts))
-        self._on_finished()
+        self._hooks.finished()
 
     def amended(self, result: ParallelTaskResult) -> str | None:
         """How the attempt of a result published as `stopping` ended in the meantime."""

@@ -38,7 +38,7 @@ class Submitted:
             ConfigurationError: If the task cannot run; the run goes on without it.
             Ag2ParallelError: If the input was closed.
         """
-        self._feeder.done.wait()
+        self._feeder.wait_done()
         with self._lock:
             if self._closed or self._over:
                 raise Ag2ParallelError("the run takes no more tasks: its results were asked for, or it has ended")
@@ -54,7 +54,13 @@ class Submitted:
         """A task of the run is settled; on the engine loop."""
         future = self._futures.pop(result.index, None)
         if future is not None:
-            self._spawn(lambda: future.set_result(self._present(result)))
+            self._spawn(lambda: self._complete(future, result))
+
+    def _complete(self, future: Future[ParallelTaskResult], result: ParallelTaskResult) -> None:
+        try:
+            future.set_result(self._present(result))
+        except Exception as error:  # the user's `redact` broke: whoever waits must not wait for ever
+            future.set_exception(error)
 
     def close(self) -> None:
         """No more tasks will come."""

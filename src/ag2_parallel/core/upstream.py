@@ -42,6 +42,21 @@ class Upstream:
         if not self._needed.get(index):
             self._results.pop(index, None)
 
+    def hold(self, indexes: Sequence[int], settled: Sequence[int]) -> list[int]:
+        """A new task depends on these: keep their results for it. Returns those that are gone already.
+
+        Args:
+            indexes: What it depends on.
+            settled: Those of them that have their result already.
+        """
+        if self._latest is None:
+            return []  # counted beforehand
+        gone = [index for index in settled if index not in self._results]
+        if not gone:
+            for index in indexes:
+                self._needed[index] = self._needed.get(index, 0) + 1
+        return gone
+
     def of(self, indexes: Sequence[int]) -> Mapping[str, ParallelTaskResult]:
         """The results of these tasks by name."""
         found = [self._results[index] for index in indexes if index in self._results]
@@ -57,5 +72,7 @@ class Upstream:
         for index in indexes:
             if index in self._needed:
                 self._needed[index] -= 1
-                if not self._needed[index] and self._latest is None:
-                    self._results.pop(index, None)
+                if not self._needed[index]:
+                    del self._needed[index]
+                    if self._latest is None or index not in self._latest:
+                        self._results.pop(index, None)

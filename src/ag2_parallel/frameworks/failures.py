@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
-from ag2_parallel.results import ERROR_KINDS, PERMANENT_KINDS, TaskError
+from ag2_parallel.results import TaskError
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import Draft

@@ -76,13 +76,18 @@ class Frameworks:
 
     def warm_up_for(self, task: ParallelTask) -> None:
         """Pay the one-off costs of what the task may need; blocking, once a process."""
-        if task.run is not None or self._functions.recognises(task.agent):
-            return
-        if task.agent is None or "autogen" in sys.modules or (_installed("autogen") and not _installed("ag2")):
+        if not self.is_warm_for(task):
             with _warm_lock:
                 if "classic" not in _warm:
                     self.classic.warm_up()
                     _warm.add("classic")
+
+    def is_warm_for(self, task: ParallelTask) -> bool:
+        """Whether what the task may need was paid already."""
+        if "classic" in _warm or task.run is not None or self._functions.recognises(task.agent):
+            return True
+        may_need = task.agent is None or "autogen" in sys.modules or (_installed("autogen") and not _installed("ag2"))
+        return not may_need
 
 
 def _worded(texts: list[str]) -> list[Problem]:

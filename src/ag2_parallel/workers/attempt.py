@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
 from ag2_parallel.events import RunWarning, TaskReported
 from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
-from ag2_parallel.results import ParallelTaskResult, TaskStatus
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.tasks import TaskContext, safe_file_name
 from ag2_parallel.workers.coroutines import Coroutines
 from ag2_parallel.workers.locating import locate
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ag2_parallel.events import Event
     from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Clock, Framework, FrameworkChoice
     from ag2_parallel.redaction import Redactor
-    from ag2_parallel.results import TaskError
     from ag2_parallel.tasks import HumanInputRequest
     from ag2_parallel.workers.claims import Claims
     from ag2_parallel.workers.daemon_threads import DaemonThreads
@@ -75,7 +74,7 @@ class Attempt:
         self.redactor = services.redactor
         self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
         self._directory = services.directory / safe_file_name(order.task.name, order.index)
-        self._framework: Framework | None = None
+        self._ctx: TaskContext | None = None
         self.gate = services.open_gate(
             remaining=self.remaining,
             check_call=self.check_call,
@@ -89,9 +88,19 @@ class Attempt:
 
     def run(self) -> None:
         """Run the attempt on the calling thread and report its outcome."""
-        outcome = self._services.context.copy().run(self._outcome)
+        try:
+            outcome = self._services.context.copy().run(self._outcome)
+        except BaseException as error:  # even words for an error may fail: the outcome is told in any case
+            outcome = self._wordless(error)
         self._services.claims.release(self.order.index)
         self._listener.attempt_ended(self.order.index, self.order.attempt, outcome)
+
+    def _wordless(self, error: BaseException) -> AttemptOutcome:
+        """The outcome where an exception, or what its task left behind, cannot even be described."""
+        kind = type(error).__name__
+        message = f'task "{self.order.task.name}" ended with an error that cannot be described ({kind} while trying)'
+        ended = "returned" if self.signal.reason is None else "unwound"
+        return AttemptOutcome(error=TaskError(type=kind, message=message), ended=ended)
 
     def _outcome(self) -> AttemptOutcome:
         CURRENT.set(self)
@@ -114,8 +123,7 @@ class Attempt:
         ctx = self._context()
         agent, fresh = self._agent(ctx)
         ctx.prompt = rendered(task.prompt, ctx)
-        self._framework = framework = self._framework_for(agent)
-        answer = framework.run(Work(task=task, agent=agent, fresh=fresh, ctx=ctx, scope=self))
+        answer = self._framework_for(agent).run(Work(task=task, agent=agent, fresh=fresh, ctx=ctx, scope=self))
         self.draft.context = self.draft.context or ctx.context
         self._accept(answer)
         return answer
@@ -128,7 +136,7 @@ class Attempt:
             msg = f'task "{task.name}": its context cannot be copied ({error}); put plain data in it, and live objects in resources='
             raise ConfigurationError(msg) from error
         self.draft.context = context
-        return TaskContext(
+        self._ctx = TaskContext(
             task,
             index=self.order.index,
             attempt=self.order.attempt,
@@ -138,6 +146,7 @@ class Attempt:
             directory=self._directory,
             services=self,
         )
+        return self._ctx
 
     def _agent(self, ctx: TaskContext) -> tuple[Any, bool]:
         """What to run, and whether it was made for this attempt alone."""
@@ -171,9 +180,11 @@ class Attempt:
         accept = self.order.task.accept
         if accept is None:
             return
-        verdict = accept(self._provisional(answer))
-        if verdict is not True and verdict is not None:
-            raise AnswerRejectedError(verdict if isinstance(verdict, str) else "accept returned False")
+        verdict: Any = accept(self._provisional(answer))
+        if inspect.iscoroutine(verdict):
+            verdict = self.run_coroutine(verdict)
+        if isinstance(verdict, str) or (verdict is not None and not verdict):
+            raise AnswerRejectedError(verdict or f"accept returned {verdict!r}")
 
     def _provisional(self, answer: Answer) -> ParallelTaskResult:
         task, draft = self.order.task, self.draft
@@ -212,7 +223,8 @@ class Attempt:
     def sign_of_life(self) -> None:
         """See `ports.AttemptScope`."""
         if self.order.watched:
-            self._listener.attempt_alive(self.order.index, self.order.attempt)
+            with self.signal.own_code():
+                self._listener.attempt_alive(self.order.index, self.order.attempt)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -236,9 +248,11 @@ class Attempt:
 
     def emit(self, event: type[Event], **fields: Any) -> None:
         """See `ports.AttemptScope`."""
-        self._services.emit(
-            event, task=self.order.task.name, index=self.order.index, attempt=self.order.attempt, **fields
-        )
+        if self._services.observed():
+            with self.signal.own_code():
+                self._services.emit(
+                    event, task=self.order.task.name, index=self.order.index, attempt=self.order.attempt, **fields
+                )
 
     @property
     def observed(self) -> bool:
@@ -284,7 +298,8 @@ class Attempt:
 
     def snapshot(self) -> Snapshot:
         """What the attempt has now; safe from any thread."""
-        directory = str(self._directory) if self._directory.exists() else None
+        made = self._ctx is not None and self._ctx.directory_made
+        directory = str(self._directory) if made else None
         return Snapshot(draft=self.draft, usage=self.gate.usage(), waited=self.gate.waited(), directory=directory)
 
 

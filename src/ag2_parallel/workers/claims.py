@@ -63,5 +63,5 @@ class Claims:
 def _reference(made: object) -> Callable[[], Any]:
     try:
         return weakref.ref(made)
-    except TypeError:  # a tuple or list: keep it, so that its id is not given to another object
+    except TypeError:  # keep it, so that its id is not given to another object
         return lambda: made

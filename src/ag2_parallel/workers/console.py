@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from ag2_parallel.redaction import Redactor
 
 _install_lock = threading.Lock()
-_installed: list[_StdoutProxy] = []
+_proxies: list[_StdoutProxy] = []
+"""Every proxy there ever was, one for each stream: `print` in another thread may still be inside one that was taken away."""
+
+_installed: _StdoutProxy | None = None
 _open_runs = 0
 
 
@@ -60,14 +63,12 @@ class ConsoleRouter:
 
     def _write(self, text: str) -> None:
         with self._lock:
+            encoding = getattr(self._stdout, "encoding", None) or "utf-8"
             try:
-                self._stdout.write(text)
-            except UnicodeEncodeError:
-                encoding = self._stdout.encoding or "ascii"
                 self._stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-            except ValueError:  # stdout is closed: there is nobody to show it to
+                self._stdout.flush()
+            except (OSError, ValueError):  # stdout is closed, or its reader is gone: there is nobody to show it to
                 return
-            self._stdout.flush()
 
 
 class _PrefixedLines(list[str]):
@@ -120,23 +121,26 @@ class _StdoutProxy(io.TextIOBase):
 
 
 def _install() -> TextIO:
-    global _open_runs  # noqa: PLW0603 - `sys.stdout` is one for the process, and so is its proxy
+    global _open_runs, _installed  # noqa: PLW0603 - `sys.stdout` is one for the process, and so is its proxy
     with _install_lock:
         _open_runs += 1
-        if not _installed:
-            _installed.append(_StdoutProxy(sys.stdout))
-            sys.stdout = _installed[0]
-        return _installed[0].real
+        if _installed is None:
+            _installed = next((proxy for proxy in _proxies if proxy.real is sys.stdout), None)
+            if _installed is None:
+                _installed = _StdoutProxy(sys.stdout)
+                _proxies.append(_installed)
+            sys.stdout = _installed
+        return _installed.real
 
 
 def _uninstall() -> None:
-    global _open_runs  # noqa: PLW0603 - as above
+    global _open_runs, _installed  # noqa: PLW0603 - as above
     with _install_lock:
         _open_runs -= 1
-        if _open_runs == 0:
-            proxy = _installed.pop()
-            if sys.stdout is proxy:  # unless someone else replaced it meanwhile
-                sys.stdout = proxy.real
+        if _open_runs == 0 and _installed is not None:
+            if sys.stdout is _installed:  # unless someone else replaced it meanwhile
+                sys.stdout = _installed.real
+            _installed = None
 
 
 def _harmless(text: str) -> str:

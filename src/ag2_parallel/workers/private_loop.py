@@ -118,7 +118,7 @@ def finish(loop: PrivateLoop, *, within: float) -> None:
         elif not task.done():
             task._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001 - given up on purpose, and the result says so
     with contextlib.suppress(Exception):
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(asyncio.wait_for(loop.shutdown_asyncgens(), within))
     loop.close()
 
 

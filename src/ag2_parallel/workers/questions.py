@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,12 @@ class Questions:
             while not self._turn.acquire(timeout=_TURN):
                 scope.check()
             try:
-                return str(self._hook(request))
+                answer = self._hook(request)
+                if inspect.iscoroutine(answer):
+                    answer = scope.run_coroutine(answer)
+                if not isinstance(answer, str):
+                    msg = f'task "{request.task}": the human_input function returned {type(answer).__name__}, not text'
+                    raise HumanInputRefusedError(msg)
+                return answer
             finally:
                 self._turn.release()

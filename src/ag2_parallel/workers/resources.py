@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+from ag2_parallel.redaction import masked_text
 
 _log = logging.getLogger("ag2_parallel.resources")
 
@@ -46,5 +49,5 @@ class Resources:
         """Close what was opened; an error in it is logged and hurts nobody."""
         try:
             self._stack.close()
-        except Exception:
-            _log.exception("closing the run's resources failed")
+        except BaseException:  # a resource that leaves badly must not take the run's end along
+            _log.error("closing the run's resources failed\n%s", masked_text(traceback.format_exc()))

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from ag2_parallel.core.judging import judged, judged_beforehand
 from ag2_parallel.core.retrying import asked_delay, backoff, decide
+from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.policies import MAX_SECONDS, RetryPolicy
-from ag2_parallel.results import ERROR_KINDS, PERMANENT_KINDS, TaskError
+from ag2_parallel.results import TaskError
 
 RNG = random.Random(0)
 

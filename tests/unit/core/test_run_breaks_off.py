@@ -8,7 +8,7 @@ import pytest
 from ag2_parallel.core.broadcast import Broadcast
 from ag2_parallel.core.clock import SystemClock
 from ag2_parallel.core.engine import Engine
-from ag2_parallel.core.entries import Limits, NewTask
+from ag2_parallel.core.entries import Limits, NewTask, RunHooks
 from ag2_parallel.core.outlet import Outlet
 from ag2_parallel.core.run import Run
 from ag2_parallel.core.schedule import Schedule
@@ -53,8 +53,7 @@ def test_every_task_gets_a_result_that_says_so(engine, caplog):
         outlet=outlet,
         broadcast=Broadcast([], "r"),
         upstream=Upstream({}, open_ended=False),
-        on_settled=lambda result: None,
-        on_finished=over.set,
+        hooks=RunHooks(lambda result: None, lambda: None, over.set),
     )
     run.backend = EndsAtOnce(run)
     limits = Limits(None, None, None)

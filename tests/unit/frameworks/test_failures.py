@@ -10,11 +10,11 @@ import httpx
 import openai
 import pytest
 
+from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
 from ag2_parallel.frameworks.failures import InvalidAnswerError, task_error
 from ag2_parallel.ports import Draft
 from ag2_parallel.redaction import Redactor
-from ag2_parallel.results import ERROR_KINDS, PERMANENT_KINDS
 
 REQUEST = httpx.Request("POST", "http://localhost/v1/chat/completions")
 

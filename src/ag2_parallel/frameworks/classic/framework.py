@@ -161,7 +161,8 @@ class _Run:
     def _claimed(self, root: Any, kind: Kind) -> _Team:
         """What a factory made, taken for this attempt alone."""
         members = members_of(root)
-        for thing in (root, *members.agents, *members.group_chats):
+        made = (*members.agents, *members.group_chats)
+        for thing in made if isinstance(root, list | tuple) else (root, *made):  # a pair or a list is its members
             self._scope.claim(thing)
         if any(_has_own_client(agent) for agent in members.agents) and self._seen.first_time("own client"):
             self._scope.emit(RunHint, message=_OWN_CLIENT.format(task=self._task.name))
