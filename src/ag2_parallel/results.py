@@ -165,20 +165,26 @@ class ParallelTaskResult:
         return {name: plain(value) for name, value in shown.items()}
 
 
+_DEEPEST = 100
+
+
 def preview(value: object, limit: int = 80) -> str:
     """The start of a value as text, keys masked."""
     text = masked_text(repr(value) if not isinstance(value, str) else value)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, above: tuple[int, ...] = ()) -> Any:
     """The value as data that JSON can hold, keys masked; what it cannot hold is shown as text."""
     if value is None or isinstance(value, bool | int | float | str):
         return masked_text(value) if isinstance(value, str) else value
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
     if hasattr(value, "model_dump") and not isinstance(value, type):
-        return plain(value.model_dump(mode="json"))
-    return masked_text(str(value))
+        value = value.model_dump(mode="json")
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+        return masked_text(str(value))
+    if id(value) in above or len(above) > _DEEPEST:
+        return "…"  # a circle, or nested beyond what anybody reads
+    above = (*above, id(value))
+    if isinstance(value, Mapping):
+        return {masked_text(str(key)): plain(item, above) for key, item in value.items()}
+    return [plain(item, above) for item in value]

@@ -111,13 +111,15 @@ def finish(loop: PrivateLoop, *, within: float) -> None:
     for task in leftovers:
         task.cancel()
     if leftovers:
-        loop.run_until_complete(asyncio.wait(leftovers, timeout=within))
+        # asyncio lets SystemExit and KeyboardInterrupt of any task through; a leftover's are nobody's.
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            loop.run_until_complete(asyncio.wait(leftovers, timeout=within))
     for task in leftovers:
         if task.done() and not task.cancelled():
             task.exception()  # seen: a leftover's error is nobody's result
         elif not task.done():
             task._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001 - given up on purpose, and the result says so
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(BaseException):
         loop.run_until_complete(asyncio.wait_for(loop.shutdown_asyncgens(), within))
     loop.close()
 
