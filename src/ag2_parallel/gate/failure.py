@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from ag2_parallel.gate.error_body import error_code, with_reason
+from ag2_parallel.gate.error_body import with_reason
 from ag2_parallel.gate.retry import Outcome, answered
 from ag2_parallel.gate.retry_after import retry_after
 from ag2_parallel.gate.wire import Head
@@ -83,7 +83,7 @@ def refused(head: Head, now: datetime) -> Failure:
     headers = head.by_name()
     outcome = answered(
         head.status,
-        code=error_code(head.body or b""),
+        body=head.body or b"",
         should_retry=headers.get("x-should-retry"),
         hint=retry_after(headers, now),
     )
