@@ -70,13 +70,13 @@ def route_of(entry: Any) -> tuple[httpx.Client | None, Price | None]:
     """The user's own HTTP client and the user's price of an entry, also where it was routed before."""
     client = entry.http_client
     if isinstance(client, PlaceholderClient):
-        return client.through, _price(entry)
+        return client.through, price_of(entry)
     if client is not None:
         with _routes_lock:
             known = _routes.get(client)
         if known is not None:
             return known
-    return client, _price(entry)
+    return client, price_of(entry)
 
 
 def remember_route(client: httpx.Client, through: httpx.Client | None, price: Price | None) -> None:
@@ -85,7 +85,8 @@ def remember_route(client: httpx.Client, through: httpx.Client | None, price: Pr
         _routes[client] = through, price
 
 
-def _price(entry: Any) -> Price | None:
+def price_of(entry: Any) -> Price | None:
+    """The price that an entry names."""
     price = getattr(entry, "price", None)
     if isinstance(price, int | float):
         return float(price), float(price)
