@@ -294,6 +294,7 @@ _KINDS: Final = {
     403: "authentication",
     404: "configuration",
     405: "configuration",
+    407: "authentication",  # of a proxy
     408: "timeout",
     413: "context_length",
     422: "configuration",

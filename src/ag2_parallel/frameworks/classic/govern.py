@@ -15,6 +15,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunWarning
 from ag2_parallel.frameworks.classic.build import fingerprint
 from ag2_parallel.frameworks.classic.governed_client import (
@@ -27,6 +28,7 @@ from ag2_parallel.frameworks.classic.kinds import is_group_chat
 from ag2_parallel.frameworks.classic.model_configs import (
     Price,
     as_llm_config,
+    ignored_client_problem,
     is_routed,
     price_of,
     remember_route,
@@ -110,6 +112,8 @@ class Governor:
         if not config:
             return config
         routed = as_llm_config(config)
+        if (problem := ignored_client_problem(routed)) is not None:
+            raise ConfigurationError(f'task "{self._task_name}": llm_config {problem}')
         entries = routed.config_list
         self._seen.learn(self._scope.redactor, [entry.model_dump(exclude=_NOT_SECRET) for entry in entries])
         for entry in entries:
