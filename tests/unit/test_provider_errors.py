@@ -146,6 +146,14 @@ class FromOtherSdksError(Exception):
         vars(self).update(attributes)
 
 
+def test_a_plain_http_error_is_read_by_its_answer():
+    body = {"error": {"code": "insufficient_quota"}}
+    response = httpx.Response(429, request=REQUEST, json=body)
+    assert task_error(httpx.HTTPStatusError("429", request=REQUEST, response=response), Redactor()).kind == "quota"
+    unread = httpx.Response(429, request=REQUEST, stream=httpx.ByteStream(as_bytes(body)))
+    assert task_error(httpx.HTTPStatusError("429", request=REQUEST, response=unread), Redactor()).kind == "rate_limit"
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "status"),
     [

@@ -175,6 +175,9 @@ def _answer(exc: BaseException) -> ProviderError:
     response = getattr(exc, "response", None)
     if body is None and isinstance(response, Mapping):  # botocore
         body = response
+    elif body is None:  # httpx, requests: what was read of the answer; asking for `content` could go and read it
+        content = getattr(response, "_content", None)
+        body = content.decode("utf-8", "replace") if isinstance(content, bytes) else None
     if not isinstance(body, Mapping | list) and not str(body).startswith(("{", "[")):
         body = {"message": f"{body or ''} {_text(exc)}"}
     codes = [str(code) for name in ("code", "type") if (code := getattr(exc, name, None)) is not None]
