@@ -226,7 +226,7 @@ class Governor:
         """A copy of one of AG2's model clients around a copy of its SDK client; others are governed from outside."""
         for name, value in vars(client).items() if type(client).__module__.startswith("autogen.") else ():
             if _is_sdk_client(value):
-                self._scope.redactor.learn({"api_key": getattr(value, "api_key", None)})
+                self._scope.redactor.learn({"api_key": value.api_key})
                 http = entry.http_client if entry is not None and is_routed(entry) else None
                 if http is None:
                     http = self._client(last=last, price=price_of(entry), through=None)
@@ -260,10 +260,8 @@ class Governor:
 
 
 def _is_sdk_client(value: Any) -> bool:
-    """Whether it is a client of the OpenAI or Anthropic SDK, that of Azure, Bedrock or Vertex included."""
-    return hasattr(value, "with_options") and any(
-        cls.__module__.partition(".")[0] in {"openai", "anthropic"} for cls in type(value).__mro__
-    )
+    """Whether it is a client of the OpenAI SDK, Azure's included."""
+    return hasattr(value, "with_options") and any(cls.__module__.startswith("openai") for cls in type(value).__mro__)
 
 
 def _listed_price(model: str) -> list[float]:

@@ -1,6 +1,6 @@
 """A model client that sends by itself, governed from outside.
 
-The clients of Gemini, Bedrock, Groq, Mistral, Ollama, Cohere, Together and Cerebras, and classes of a
+The clients of Anthropic, Gemini, Bedrock, Groq, Mistral, Ollama, Cohere, Together and Cerebras, and classes of a
 user's own, take no HTTP client. Each is put into a `GovernedClient` of the attempt, which makes its calls
 through `AttemptGate.foreign_call`.
 """
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CHARACTERS_PER_TOKEN: Final = 4
 
 _ADDRESSES: Final = {
+    "anthropic": "https://api.anthropic.com",
+    "anthropic_v2": "https://api.anthropic.com",
     "bedrock": "https://bedrock-runtime.amazonaws.com",
     "bedrock_v2": "https://bedrock-runtime.amazonaws.com",
     "cerebras": "https://api.cerebras.ai",
