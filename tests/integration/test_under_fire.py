@@ -54,7 +54,20 @@ class Fire:
             if what == "garbage" and request.stream:
                 what = "reset"  # bytes of a stream are the client's to understand
             tries.append(what)
-        return FAULTS.get(what) or Reply(f"the answer for {name}", usage=(draw.randint(1, 500), draw.randint(1, 500)))
+        return FAULTS.get(what) or Reply(f"the answer for {name}", usage=self._usage(name, len(tries)))
+
+    def _usage(self, name, number):
+        draw = random.Random(f"{self._seed} {name} {number} tokens")
+        return draw.randint(1, 500), draw.randint(1, 500)
+
+    def given_up(self):
+        """Tokens of answers that came after the client's patience: none, unless the machine stood still."""
+        return sum(
+            sum(self._usage(name, number))
+            for name, tries in self.served.items()
+            for number, what in enumerate(tries[:-1], 1)
+            if what == "answer"
+        )
 
     def expected(self, name):
         """Status and kind."""
@@ -130,8 +143,7 @@ def test_every_task_settles_rightly(seed):
         bad = sum(what != "answer" for tries in fire.served.values() for what in tries)
         assert 0.15 < bad / server.ledger.count < 0.25
         assert {what for tries in fire.served.values() for what in tries} == {*FAULTS, "answer"}
-        assert results.usage.total_tokens == server.ledger.tokens_sent
-        assert results.usage.calls == server.ledger.answered
+        assert 0 <= server.ledger.tokens_sent - results.usage.total_tokens <= fire.given_up()
         assert server.ledger.peak_in_flight <= WORKERS
         assert server.ledger.wait_for(lambda ledger: ledger.connections == 0 and ledger.in_flight == 0)
         assert settle(threads, before[1]) <= before[1]
