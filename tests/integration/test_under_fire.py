@@ -75,7 +75,7 @@ class Fire:
         last = tries[-1]
         if last == "answer":
             return "succeeded", None
-        if last == "trickle":
+        if last == "trickle" or (last == "hang" and len(tries) < TRIES):  # the task's limit came first
             return "timed_out", "timeout"
         if last == "quota":
             return "failed", "quota"
