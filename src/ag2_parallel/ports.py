@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext
     from ag2_parallel.usage import Usage
 
+
+T = TypeVar("T")
 
 Judge = Callable[["TaskError"], "TaskError"]
 """From an error to the same error with `retryable` judged by the user's `RetryPolicy.on`."""
@@ -87,6 +89,35 @@ class AttemptGate(Protocol):
             price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
             through: The user's own client, to send with in place of the gate's pool.
         """
+
+    def foreign_call(
+        self,
+        work: Callable[[], T],
+        *,
+        model: str | None,
+        endpoint: str,
+        usage: Callable[[T], Mapping[str, Any] | None],
+        failed: Callable[[Exception], TaskError],
+        price: tuple[float, float] | None = None,
+        estimate: int = 0,
+    ) -> T:
+        """Make a call that a client of another provider sends, on the calling thread: counted and tried again.
+
+        It cannot be cut in flight: a stop is raised when `work` comes back.
+
+        Args:
+            work: Makes the call once; blocking.
+            model: The model asked.
+            endpoint: The server's address, or the provider's name.
+            usage: The usage block of what `work` returned, None where there is none.
+            failed: Reads what `work` raised.
+            price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
+            estimate: A guess at the tokens it sends, for a call that brings no usage block.
+        """
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the provider's content filter left nothing of the last answer."""
 
     def usage(self) -> Usage:
         """What its calls used so far; safe from any thread."""

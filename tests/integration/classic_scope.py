@@ -47,11 +47,19 @@ class Gate:
         self.check_call = check_call
         self.requests = 0
         self.entries: list[dict[str, Any]] = []
+        self.foreign: list[dict[str, Any]] = []
         self._own = httpx.Client(timeout=20)
 
     def http_client(self, *, last_entry=True, price=None, through=None):
         self.entries.append({"last_entry": last_entry, "price": price, "through": through})
         return CountingClient(self, through or self._own)
+
+    filtered = False
+
+    def foreign_call(self, work, *, usage, failed, **terms):
+        self.check_call()
+        self.foreign.append(terms)
+        return work()
 
     def usage(self):
         return Usage()

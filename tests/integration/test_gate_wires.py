@@ -2,22 +2,19 @@
 
 import base64
 import contextlib
-import os
 import socket
-import ssl
 import threading
-from pathlib import Path
 
 import httpx
 import openai
 import pytest
-from gate_harness import FAST, HELLO, InThread, harness, http_answer, raw_server, spawn
+from environment import environment
+from gate_harness import HELLO, InThread, harness, http_answer, raw_server
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.policies import RetryPolicy
 from ag2_parallel.testing import Fault, ModelServer, Reply
 
-CERTIFICATE = Path(__file__).with_name("tls_localhost.pem")
 BODY = {"model": "m", "messages": HELLO}
 
 
@@ -31,21 +28,6 @@ def engine():
 def raw():
     with raw_server() as server:
         yield server
-
-
-@contextlib.contextmanager
-def environment(**variables):
-    """Variables for this test alone; those about proxies that are not named are absent."""
-    names = {name for stem in ("http", "https", "all", "no") for name in (f"{stem}_proxy", f"{stem}_proxy".upper())}
-    before = {name: os.environ.pop(name, None) for name in names | set(variables)}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
 
 
 def through(attempt, own, server, **options):
@@ -163,100 +145,6 @@ def test_a_users_client_that_is_closed_says_so(engine):
     own.close()
     with ModelServer("x") as server, pytest.raises(RuntimeError, match="client has been closed"):
         engine.attempt().http_client(through=own).post(f"{server.base_url}/chat/completions", json=BODY)
-
-
-# Proxies
-
-
-def test_the_environments_proxy_is_used(engine, raw):
-    raw.answer = http_answer({"id": "by proxy"})
-    with environment(HTTP_PROXY=f"http://user:word@127.0.0.1:{raw.url.rpartition(':')[2]}"):
-        answer = engine.attempt().http_client().post("http://model.example/v1/chat/completions", json=BODY)
-    assert answer.json()["id"] == "by proxy"
-    assert raw.requests[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
-    assert b"proxy-authorization: basic " + base64.b64encode(b"user:word").lower() in raw.requests[0].lower()
-
-
-def test_a_proxy_may_be_named_without_its_scheme(engine, raw):
-    raw.answer = http_answer({"id": "by proxy"})
-    with environment(ALL_PROXY=raw.url.removeprefix("http://")):
-        answer = engine.attempt().http_client().post("http://model.example/v1/chat/completions", json=BODY)
-    assert answer.json()["id"] == "by proxy"
-
-
-def test_hosts_that_the_environment_exempts_are_asked_directly(engine):
-    with ModelServer("direct") as server, environment(ALL_PROXY="127.0.0.1:9", NO_PROXY="127.0.0.1"):
-        assert engine.attempt().http_client().post(f"{server.base_url}/chat/completions", json=BODY).is_success
-
-
-def test_an_https_proxy_is_asked_for_a_tunnel(engine, raw):
-    raw.answer = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
-    with environment(HTTPS_PROXY=raw.url), pytest.raises(httpx.ProxyError, match="the proxy refused https://"):
-        engine.attempt(RetryPolicy(1)).http_client().post("https://model.example/v1/chat/completions", json=BODY)
-    assert raw.requests[0].startswith(b"CONNECT model.example:443 ")
-
-
-def test_a_proxy_that_is_down_is_named_as_the_cause(engine):
-    with (
-        environment(HTTP_PROXY="http://127.0.0.1:9"),
-        pytest.raises(httpx.ProxyError, match="no connection to the pro"),
-    ):
-        engine.attempt(RetryPolicy(1)).http_client().post("http://model.example/v1/chat/completions", json=BODY)
-
-
-def test_a_proxy_of_another_kind_is_refused_and_not_bypassed(engine):
-    with environment(ALL_PROXY="socks5://127.0.0.1:9"), pytest.raises(httpx.ProxyError, match="a socks5 proxy for mod"):
-        engine.attempt().http_client().post("http://model.example/v1/chat/completions", json=BODY)
-
-
-# TLS
-
-
-@contextlib.contextmanager
-def tls_server(answer):
-    """Speaks TLS with the tests' own certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve():
-        with contextlib.suppress(OSError):
-            while True:
-                plain, _ = listener.accept()
-                with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
-                    while connection.recv(65536):
-                        connection.sendall(answer)
-
-    spawn(serve)
-    try:
-        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        listener.close()
-
-
-def test_https_trusts_the_certificates_that_the_environment_names():
-    with (
-        environment(SSL_CERT_FILE=str(CERTIFICATE)),
-        tls_server(http_answer({"id": "secure"})) as url,
-        harness() as engine,
-    ):
-        for _ in range(2):
-            made = engine.attempt().http_client()
-            assert made.post(f"{url}/v1/chat/completions", json=BODY).json()["id"] == "secure"
-
-
-def test_a_certificate_that_is_not_trusted_is_an_error_at_once(engine):
-    with tls_server(b"") as url, pytest.raises(httpx.ConnectError, match="certificate verify failed"):
-        engine.attempt(FAST).http_client().post(f"{url}/v1/chat/completions", json=BODY)
-
-
-def test_certificates_that_cannot_be_read_are_the_callers_error():
-    with (
-        environment(SSL_CERT_FILE="/nowhere.pem"),
-        harness() as engine,
-        pytest.raises(httpx.NetworkError, match="No such file"),
-    ):
-        engine.attempt(RetryPolicy(1)).http_client().post("https://127.0.0.1:9/", json=BODY)
 
 
 # Names and connections

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import json
-import re
 import traceback
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -18,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
+from ag2_parallel.provider_errors import provider_error
 from ag2_parallel.results import TaskError
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import Draft
+    from ag2_parallel.provider_errors import ProviderError
     from ag2_parallel.redaction import Redactor
 
 _LONGEST_TRACEBACK: Final = 40_000
@@ -33,11 +34,8 @@ _DEEPEST: Final = 40
 _LONGEST_WAIT: Final = 86_400.0 * 7
 """Seconds; what a server asks to wait beyond that is no sane answer."""
 
-_CONTEXT_LENGTH: Final = re.compile(
-    r"context.length.exceeded|maximum context length|context window|prompt is too long|too many (?:input )?tokens"
-    r"|exceeds? the (?:available )?context size",
-    re.IGNORECASE,
-)
+_ANSWERS: Final = ("body", "details", "json_body", "error")
+"""Attributes in which SDKs keep the answer: most, google-genai, together, ollama."""
 
 _SIGNAL_HINT: Final = (
     "signal handlers can only be set in the main thread, and tasks run in worker threads: "
@@ -67,23 +65,16 @@ _KIND_OF_CLASS: Final[Mapping[str, str]] = {
 """Names looked for among an exception's classes, the more telling ones first."""
 
 
-_KIND_OF_STATUS: Final = {
-    400: "configuration",
-    401: "authentication",
-    403: "authentication",
-    404: "configuration",
-    408: "timeout",
-    422: "configuration",
-    429: "rate_limit",
-    504: "timeout",
-}
-"""What an error answer's status says where its body says nothing more; others are the provider's own trouble."""
-
-
 class InvalidAnswerError(Exception):
     """Raised where a chat came to an end without an answer of use."""
 
     kind = "invalid_answer"
+
+
+class ContentFilteredError(Exception):
+    """Raised where a provider's content filter left nothing of an answer."""
+
+    kind = "content_filter"
 
 
 def task_error(exc: BaseException, redactor: Redactor, draft: Draft | None = None) -> TaskError:
@@ -170,61 +161,77 @@ def _kind(exc: BaseException) -> str:
     if by_class in {"timeout", "stopped", "uncertain", "content_filter"}:
         return str(by_class)
     if by_class == "provider" or _is_answer(exc):
-        return _kind_of_answer(exc)
+        return _answer(exc).kind
     return by_class or "agent"
 
 
 def _is_answer(exc: BaseException) -> bool:
     """Whether the exception stands for an HTTP answer: it has a status and something of the answer."""
-    return _status(exc) is not None and any(hasattr(exc, name) for name in ("response", "body", "headers"))
+    return _status(exc) is not None and any(hasattr(exc, name) for name in (*_ANSWERS, "response", "headers"))
 
 
-def _kind_of_answer(exc: BaseException) -> str:
-    codes = _codes(exc)
-    status = _status(exc)
-    if "insufficient_quota" in codes or status == 402:
-        return "quota"
-    if "context_length_exceeded" in codes or (status in {400, 413, 422} and _CONTEXT_LENGTH.search(_text(exc))):
-        return "context_length"
-    if codes & {"content_filter", "content_policy_violation"}:
-        return "content_filter"
-    return _KIND_OF_STATUS.get(status or 0, "provider")
-
-
-def _codes(exc: BaseException) -> set[str]:
-    body = getattr(exc, "body", None)
-    if isinstance(body, Mapping) and isinstance(body.get("error"), Mapping):
-        body = body["error"]
-    found = [getattr(exc, "code", None), getattr(exc, "type", None)]
-    if isinstance(body, Mapping):
-        found += [body.get("code"), body.get("type")]
-    return {code for code in found if isinstance(code, str)}
+def _answer(exc: BaseException) -> ProviderError:
+    """What the model server said, by the answer that the exception holds, or by its text."""
+    body = next((body for name in _ANSWERS if (body := getattr(exc, name, None))), None)
+    response = getattr(exc, "response", None)
+    if body is None and isinstance(response, Mapping):  # botocore
+        body = response
+    elif body is None:  # httpx, requests: what was read of the answer; asking for `content` could go and read it
+        content = getattr(response, "_content", None)
+        body = content.decode("utf-8", "replace") if isinstance(content, bytes) else None
+    if not isinstance(body, Mapping | list) and not str(body).startswith(("{", "[")):
+        body = {"message": f"{body or ''} {_text(exc)}"}
+    codes = [str(code) for name in ("code", "type") if (code := getattr(exc, name, None)) is not None]
+    return provider_error(
+        _status(exc),
+        body,
+        code=" ".join(codes),
+        should_retry=_headers(exc).get("x-should-retry"),
+    )
 
 
 def _status(exc: BaseException) -> int | None:
     response = getattr(exc, "response", None)
+    if isinstance(response, Mapping):  # botocore
+        return _http_status(_within(response, "ResponseMetadata").get("HTTPStatusCode"))
     for holder in (exc, response):
-        for name in ("status_code", "status"):
-            status = getattr(holder, name, None)
-            if isinstance(status, int) and not isinstance(status, bool) and 100 <= status <= 599:
+        for name in ("status_code", "status", "http_status"):
+            status = _http_status(getattr(holder, name, None))
+            if status is not None:
                 return status
-    return None
+    return _http_status(getattr(exc, "code", None)) if response is not None else None  # google-genai
+
+
+def _http_status(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599 else None
+
+
+def _within(value: Any, name: str) -> Mapping[str, Any]:
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _headers(exc: BaseException) -> dict[str, str]:
+    response = getattr(exc, "response", None)
+    headers = getattr(response, "headers", None) or getattr(exc, "headers", None)
+    if isinstance(response, Mapping):
+        headers = _within(_within(response, "ResponseMetadata"), "HTTPHeaders")
+    if not isinstance(headers, Mapping):
+        return {}
+    return {str(name).lower(): str(value).strip() for name, value in headers.items()}
 
 
 def _retry_after(exc: BaseException) -> float | None:
-    headers = getattr(getattr(exc, "response", None), "headers", None) or getattr(exc, "headers", None)
-    if not isinstance(headers, Mapping):
-        return None
-    lower = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    headers = _headers(exc)
     with contextlib.suppress(KeyError, ValueError):
-        return _sane(float(lower["retry-after-ms"]) / 1000)
-    text = lower.get("retry-after", "")
+        return _sane(float(headers["retry-after-ms"]) / 1000)
+    text = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
         return _sane(float(text))
     with contextlib.suppress(ValueError, TypeError):
         when = email.utils.parsedate_to_datetime(text)
         return _sane((when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
-    return None
+    return _answer(exc).retry_after if _is_answer(exc) else None
 
 
 def _sane(seconds: float) -> float:
@@ -239,6 +246,8 @@ def _message(shown: BaseException, cause: BaseException, kind: str) -> str:
         return f"{text}; {_SIGNAL_HINT}"
     if _is_half_a_pair(shown):
         return f"{text}; {_HALF_A_PAIR_HINT}"
+    if kind == "context_length" and (tokens := _answer(cause).tokens) is not None:
+        return f"{text} ({tokens})"
     deepest = list(_chain(cause))[-1]
     if kind == "connection" and deepest is not shown and (why := _text(deepest)) and why not in text:
         return f"{text} ({type(deepest).__name__}: {why})"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.gate.call import Call, Terms
+from ag2_parallel.gate.foreign_call import ForeignCall
 from ag2_parallel.gate.meter import Meter
 from ag2_parallel.gate.prices import fixed_price
 from ag2_parallel.gate.sync_client import GateClient
@@ -15,7 +16,7 @@ from ag2_parallel.gate.through import ThroughClient
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import httpx
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
     from ag2_parallel.redaction import Redactor
+    from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,7 @@ class Shared:
     pool: Pool
     prices: PriceTable
     no_usage: set[str]
-    calls: set[Call]
+    calls: set[Call | ForeignCall]
     closed: Callable[[], bool]
 
 
@@ -76,15 +80,17 @@ class GatedAttempt:
 
     Attributes:
         was_cut: Whether a cut ended a call in flight.
+        filtered: Whether the provider's content filter left nothing of the last answer.
     """
 
     def __init__(self, shared: Shared, side: AttemptSide) -> None:
         self.was_cut = False
+        self.filtered = False
         self.shared = shared
         self.side = side
         self.meter = Meter()
         self._cut: str | None = None
-        self._in_flight: set[Call] = set()
+        self._in_flight: set[Call | ForeignCall] = set()
         self._numbers = itertools.count(1)
         self._waits = 0
         self._waited: tuple[float, float | None] = (0.0, None)
@@ -115,7 +121,7 @@ class GatedAttempt:
         if self._cut is None:
             self._cut = reason
         for call in list(self._in_flight):
-            if not call.settled:
+            if not call.settled and call.on_the_loop:
                 self.was_cut = True
             call.cut(reason)
 
@@ -127,12 +133,28 @@ class GatedAttempt:
         """Why no call may start any more, or None."""
         return self._cut or ("cancelled" if self.shared.closed() else None)
 
-    def entered(self, call: Call) -> None:
+    def foreign_call(
+        self,
+        work: Callable[[], T],
+        *,
+        model: str | None,
+        endpoint: str,
+        usage: Callable[[T], Mapping[str, Any] | None],
+        failed: Callable[[Exception], TaskError],
+        price: tuple[float, float] | None = None,
+        estimate: int = 0,
+    ) -> T:
+        """Make a call that another client sends; see `ports.AttemptGate.foreign_call`."""
+        self.side.check_call()
+        call = ForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
+        return call.made(work, usage, failed)
+
+    def entered(self, call: Call | ForeignCall) -> None:
         """A call is on the loop."""
         self._in_flight.add(call)
         self.shared.calls.add(call)
 
-    def finished(self, call: Call) -> None:
+    def finished(self, call: Call | ForeignCall) -> None:
         """A call came to its end."""
         self._in_flight.discard(call)
         self.shared.calls.discard(call)

@@ -26,6 +26,7 @@ from ag2_parallel.gate.relay import Relay
 from ag2_parallel.gate.retry import Decision, GiveUp, decide
 from ag2_parallel.gate.sse import EventStream, parsed_object, usage_block
 from ag2_parallel.gate.wire import Head
+from ag2_parallel.provider_errors import was_filtered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +69,9 @@ class Call:
         task: The task on the loop, once it runs.
         settled: Whether it is counted; what still happens then is the way of an answer's last bytes.
     """
+
+    on_the_loop = True
+    """Whether a cut ends it where it is."""
 
     def __init__(self, number: int, request: ModelRequest, terms: Terms, attempt: GatedAttempt) -> None:
         self.relay = Relay(attempt.shared.post)
@@ -228,6 +232,7 @@ class Call:
     def _settle_stream(self, events: EventStream, status: int) -> None:
         if self._on_the_wire and self._request.metered:
             self._tally.answer(events.usage, self._estimate)
+            self._attempt.filtered = events.filtered
         self._on_the_wire = False
         self._settle(str(status))
 
@@ -247,6 +252,7 @@ class Call:
                 self._account_for_the_rest(len(body))
                 return unusable(head, self._request.endpoint, self._attempt.side.redactor)
             self._tally.answer(usage_block(parsed), lambda: self._estimate(len(body)))
+            self._attempt.filtered = was_filtered(parsed)
         self._on_the_wire = False
         self._settle(str(head.status))
         self.relay.put(head)

@@ -1,16 +1,9 @@
-"""The body of an error answer: what it says, and what the gate adds to it."""
+"""The body of an error answer, and what the gate adds to it."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
-
-
-def error_code(body: bytes) -> str | None:
-    """The `code` and `type` of an OpenAI-style error, or None."""
-    error = _inner(_parsed(body))
-    named = [str(error[name]) for name in ("code", "type") if error.get(name)]
-    return " ".join(named) or None
 
 
 def with_reason(body: bytes, reason: str) -> bytes:

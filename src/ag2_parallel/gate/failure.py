@@ -6,9 +6,11 @@ import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import aiohttp
 import httpx
 
-from ag2_parallel.gate.error_body import error_code, with_reason
+from ag2_parallel.gate.error_body import with_reason
+from ag2_parallel.gate.proxies import UnusableProxyError
 from ag2_parallel.gate.retry import Outcome, answered
 from ag2_parallel.gate.retry_after import retry_after
 from ag2_parallel.gate.wire import Head
@@ -31,7 +33,12 @@ _NEVER_SENT: Final = (
     httpx.UnsupportedProtocol,
 )
 
-_HOPELESS: Final = (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.TooManyRedirects)
+_HOPELESS: Final = (
+    httpx.LocalProtocolError,
+    httpx.UnsupportedProtocol,
+    httpx.TooManyRedirects,
+    UnusableProxyError,
+)
 
 
 class UnusableAnswerError(httpx.DecodingError):
@@ -83,7 +90,7 @@ def refused(head: Head, now: datetime) -> Failure:
     headers = head.by_name()
     outcome = answered(
         head.status,
-        code=error_code(head.body or b""),
+        body=head.body or b"",
         should_retry=headers.get("x-should-retry"),
         hint=retry_after(headers, now),
     )
@@ -93,9 +100,23 @@ def refused(head: Head, now: datetime) -> Failure:
 def broken(error: httpx.HTTPError) -> Failure:
     """No answer, or half of one."""
     cause = error.__cause__
-    hopeless = isinstance(error, _HOPELESS) or isinstance(cause, ssl.SSLCertVerificationError)
-    kind = "timeout" if isinstance(error, httpx.TimeoutException) else "connection"
+    hopeless = isinstance(error, _HOPELESS) or _is_refused_certificate(cause) or _is_proxys_refusal(error)
+    kind = "timeout" if isinstance(error, httpx.TimeoutException) else getattr(error, "kind", "connection")
     return Failure(Outcome(kind=kind, transient=not hopeless, reason=type(error).__name__), error=error)
+
+
+def _is_refused_certificate(cause: BaseException | None) -> bool:
+    """Whether one side does not take the other's certificate: the server's here, or the client's there."""
+    if isinstance(cause, aiohttp.ClientConnectorError):
+        cause = cause.os_error
+    refused = isinstance(cause, ssl.SSLError) and "ALERT" in str(cause.reason) and "CERTIFICATE" in str(cause.reason)
+    return refused or isinstance(cause, ssl.SSLCertVerificationError)
+
+
+def _is_proxys_refusal(error: httpx.HTTPError) -> bool:
+    """Whether a proxy said no: it wants other credentials, or does not let through to there."""
+    status = getattr(error.__cause__, "status", None)
+    return isinstance(error, httpx.ProxyError) and status in {401, 403, 405, 407}
 
 
 def unusable(head: Head, endpoint: str, redactor: Redactor) -> Failure:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ag2_parallel.gate.call import Call
+    from ag2_parallel.gate.foreign_call import ForeignCall
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
     from ag2_parallel.redaction import Redactor
@@ -41,7 +42,7 @@ class Gate:
         """
         self._closed = False
         self._pool = Pool(spawn)
-        self._calls: set[Call] = set()
+        self._calls: set[Call | ForeignCall] = set()
         self._shared = Shared(
             loop=loop,
             post=post,

@@ -45,6 +45,9 @@ class CallTally:
             self.unreport(estimate())
             return
         self.prompt += _count(block, "prompt_tokens", "input_tokens")
+        from_cache = _count(block, "cache_read_input_tokens")  # Anthropic counts these apart from its input tokens
+        self.prompt += from_cache + _count(block, "cache_creation_input_tokens")
+        self.cached += from_cache
         self.completion += _count(block, "completion_tokens", "output_tokens")
         details = block.get("prompt_tokens_details") or block.get("input_tokens_details")
         if isinstance(details, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.usage import Usage
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ag2_parallel.gate.gate import Gate
     from ag2_parallel.ports import AttemptGate, Clock
+
+T = TypeVar("T")
 
 _CLOSING_TIME = 3.0
 
@@ -65,12 +67,25 @@ class GateOnDemand:
         self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: httpx.Client | None = None
     ) -> httpx.Client:
         """See `ports.AttemptGate`."""
+        return self._opened().http_client(last_entry=last_entry, price=price, through=through)
+
+    def foreign_call(self, work: Callable[[], T], **terms: Any) -> T:
+        """See `ports.AttemptGate`."""
+        answer: T = self._opened().foreign_call(work, **terms)
+        return answer
+
+    @property
+    def filtered(self) -> bool:
+        """See `ports.AttemptGate`."""
+        return self._open is not None and self._open.filtered
+
+    def _opened(self) -> AttemptGate:
         with self._lock:
             if self._open is None:
                 self._open = self._shared.get().open_attempt(**self._parts)
                 if self._cut is not None:
                     self._open.cut(self._cut)
-        return self._open.http_client(last_entry=last_entry, price=price, through=through)
+            return self._open
 
     def usage(self) -> Usage:
         """See `ports.AttemptGate`."""

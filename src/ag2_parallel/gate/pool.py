@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import os
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.gate.request import ModelRequest
 
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _KEEP_ALIVE: Final = 60.0
 _LONGEST_HEADER: Final = 64 * 1024
 _ONE_GO: Final = 512 * 1024
@@ -38,14 +41,16 @@ class Pool:
         """`spawn` runs a blocking function on a daemon thread."""
         self._spawn = spawn
         self._session: aiohttp.ClientSession | None = None
-        self._tls: asyncio.Task[ssl.SSLContext] | None = None
+        self._tls: dict[tuple[str | None, ...], asyncio.Task[ssl.SSLContext]] = {}
 
     async def send(self, request: ModelRequest, body: bytes) -> Reply:
         """Send `request`; the answer's head. Raises httpx exceptions."""
         url = _url(request.url)
         with _as_httpx(request):
-            tls: Any = await self._tls_context() if url.scheme == "https" else True
             proxy = environment_proxy(url)
+            proxy_url, known = (None, ()) if proxy is None else _proxy(proxy)
+            secure = url.scheme == "https" or (proxy_url is not None and proxy_url.scheme == "https")
+            tls: Any = await self._tls_context() if secure else True
             timeout = _timeout(request.timeout.get("connect"), request.timeout.get("read"))
             once_more = True
             while True:
@@ -55,11 +60,12 @@ class Pool:
                         request.method,
                         url,
                         data=_payload(body),
-                        headers=request.headers,
+                        headers=request.headers if url.scheme == "https" else [*request.headers, *known],
                         allow_redirects=False,
                         timeout=timeout,
                         ssl=tls,
-                        proxy=proxy,
+                        proxy=proxy_url,
+                        proxy_headers=dict(known),  # those of a tunnel; a plain request carries them itself
                         trace_request_ctx=fresh,
                     )
                 except _BROKEN as error:
@@ -88,16 +94,21 @@ class Pool:
         return self._session
 
     async def _tls_context(self) -> ssl.SSLContext:
-        """The context that httpx would use, made once, off the loop: it reads certificates for 20 to 80 ms."""
-        if self._tls is None or (self._tls.done() and self._tls.exception()):
-            self._tls = asyncio.ensure_future(off_loop(self._spawn, _trusting_context))
-        return await asyncio.shield(self._tls)
+        """The context that httpx would use, made once, off the loop: it reads certificates for 20 to 80 ms.
+
+        Once for each place that the environment names: it may change between runs, like that of the proxies.
+        """
+        named = tuple(map(os.environ.get, _CERTIFICATES))
+        made = self._tls.get(named)
+        if made is None or (made.done() and made.exception()):
+            made = self._tls[named] = asyncio.ensure_future(off_loop(self._spawn, _trusting_context))
+        return await asyncio.shield(made)
 
     async def close(self) -> None:
         """Close every connection, and wait until the sockets are gone."""
-        if self._tls is not None:
-            self._tls.cancel()
-            await asyncio.gather(self._tls, return_exceptions=True)
+        for made in self._tls.values():
+            made.cancel()
+        await asyncio.gather(*self._tls.values(), return_exceptions=True)
         if self._session is not None:
             await self._session.close()
             await asyncio.sleep(0)  # a transport frees its socket one turn of the loop after it was closed
@@ -145,6 +156,16 @@ def _payload(body: bytes) -> bytes | BytesIO | None:
 @lru_cache(maxsize=256)
 def _url(url: str) -> URL:
     return URL(url, encoded=True)
+
+
+@lru_cache(maxsize=256)
+def _proxy(proxy: str) -> tuple[URL, tuple[tuple[str, str], ...]]:
+    """A proxy's address and a header with its credentials: apart, so that no error shows them."""
+    url = URL(proxy)
+    if url.user is None and url.password is None:
+        return url, ()
+    said = base64.b64encode(f"{url.user or ''}:{url.password or ''}".encode()).decode()
+    return url.with_user(None), (("Proxy-Authorization", f"Basic {said}"),)
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ag2_parallel.provider_errors import provider_error
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,11 +21,6 @@ TRIES_BEFORE_FALLBACK: Final = 2
 
 LONGEST_WAIT: Final = 3600.0
 """Seconds that a server's wish is waited for where the task itself has no limit."""
-
-_REQUEST_TIMEOUT: Final = 408
-_CONFLICT: Final = 409
-_TOO_MANY_REQUESTS: Final = 429
-_SERVER_ERROR: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,25 +59,22 @@ class GiveUp:
 Decision: TypeAlias = Again | GiveUp
 
 
-def answered(status: int, *, code: str | None, should_retry: str | None, hint: float | None) -> Outcome:
+def answered(status: int, *, body: bytes, should_retry: str | None, hint: float | None) -> Outcome:
     """What an error answer means.
 
     Args:
         status: The HTTP status, 400 or above.
-        code: The `code` or `type` in the error's body.
+        body: The answer's body.
         should_retry: The header `x-should-retry`, which OpenAI and Anthropic send where they know better.
-        hint: Seconds the server asked to wait.
+        hint: Seconds that the headers ask to wait.
     """
-    quota = code is not None and ("insufficient_quota" in code or "billing" in code)
-    transient = status in {_REQUEST_TIMEOUT, _CONFLICT, _TOO_MANY_REQUESTS} or status >= _SERVER_ERROR
-    if should_retry in {"true", "false"}:
-        transient = should_retry == "true"
+    read = provider_error(status, body, should_retry=should_retry)
     return Outcome(
-        kind="quota" if quota else _KINDS.get(status, "provider"),
-        transient=transient and not quota,
+        kind=read.kind,
+        transient=read.transient,
         reason=f"HTTP {status}",
         status=status,
-        hint=hint,
+        hint=read.retry_after if hint is None else hint,
     )
 
 
@@ -133,15 +127,3 @@ def _wish(outcome: Outcome, delay: float) -> str:
     if outcome.hint:
         return f"the server asks to wait {outcome.hint:.0f} s"
     return f"the next try would be in {delay:.1f} s"
-
-
-_KINDS: Final = {
-    400: "configuration",
-    401: "authentication",
-    402: "quota",
-    403: "authentication",
-    404: "configuration",
-    _REQUEST_TIMEOUT: "timeout",
-    422: "configuration",
-    _TOO_MANY_REQUESTS: "rate_limit",
-}

@@ -12,6 +12,7 @@ _TEXT: Final = re.compile(
     rb'"(?:content|reasoning_content|arguments|text|delta|refusal)"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL
 )
 _NO_CHOICES: Final = re.compile(rb'"choices"\s*:\s*\[\s*\]')
+_FILTERED: Final = re.compile(rb'"finish_reason"\s*:\s*"content_filter')
 _DONE: Final = re.compile(rb"(?m)^data:\s*\[DONE\]|^event:\s*(?:response\.completed|message_stop)\b")
 _LONGEST_EVENT: Final = 8 * 2**20
 """An "event" past this is none: its bytes pass on unread, and memory stays bounded."""
@@ -31,8 +32,14 @@ class EventStream:
         self.usage: dict[str, Any] | None = None
         self.text_length = 0
         self.done = False
+        self._filter_seen = False
         self._strip = strip_usage
         self._pending = b""
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the provider's content filter ended the answer before it said anything."""
+        return self._filter_seen and self.text_length == 0
 
     def feed(self, chunk: bytes) -> bytes:
         """Take what came; the bytes for the client, which may be none yet."""
@@ -67,6 +74,8 @@ class EventStream:
             self.text_length += len(found[1])
         if _DONE.search(event):
             self.done = True
+        if _FILTERED.search(event):
+            self._filter_seen = True
         if not _USAGE.search(event):
             return True
         usage = _usage_of(event)

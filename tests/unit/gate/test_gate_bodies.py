@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ag2_parallel.gate.error_body import error_code, with_reason
+from ag2_parallel.gate.error_body import with_reason
 from ag2_parallel.gate.request import ModelRequest
 from ag2_parallel.gate.sse import EventStream
 
@@ -98,21 +98,6 @@ def test_a_reason_finds_its_place_in_any_body():
     assert with_reason(b"busy\n", "why") == b"busy (why)"
     assert with_reason(b"[1]", "why") == b"[1] (why)"
     assert with_reason(b"", "why") == b" (why)"
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b'{"error": {"code": "a", "type": "b"}}', "a b"),
-        (b'{"error": {"code": 429}}', "429"),
-        (b'{"type": "c"}', "c"),
-        (b'{"error": "text"}', None),
-        (b"text", None),
-        (b"[]", None),
-    ],
-)
-def test_the_code_of_an_error(body, code):
-    assert error_code(body) == code
 
 
 TEXT = b'data: {"choices": [{"delta": {"content": "a \\"b\\""}}], "usage": null}\n\n'

@@ -57,28 +57,13 @@ def test_any_text_is_a_sane_wait_or_none(seconds, milliseconds):
     assert found is None or 0 <= found <= LONGEST_HINT
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "said", "kind", "transient"),
-    [
-        (429, None, None, "rate_limit", True),
-        (429, "insufficient_quota insufficient_quota", None, "quota", False),
-        (429, "insufficient_quota", "true", "quota", False),
-        (429, None, "false", "rate_limit", False),
-        (408, None, None, "timeout", True),
-        (409, None, None, "provider", True),
-        (500, None, None, "provider", True),
-        (529, None, None, "provider", True),
-        (400, None, None, "configuration", False),
-        (400, None, "true", "configuration", True),
-        (401, None, None, "authentication", False),
-        (402, None, None, "quota", False),
-        (404, None, "maybe", "configuration", False),
-        (418, None, None, "provider", False),
-    ],
-)
-def test_what_an_error_answer_means(status, code, said, kind, transient):
-    outcome = answered(status, code=code, should_retry=said, hint=None)
-    assert (outcome.kind, outcome.transient) == (kind, transient)
+def test_an_answers_own_hint_counts_where_the_headers_have_none():
+    body = b'{"error": {"message": "Please retry after 26 seconds."}}'
+    assert answered(429, body=body, should_retry=None, hint=None).hint == 26
+    assert answered(429, body=body, should_retry=None, hint=3).hint == 3
+    assert answered(429, body=b"", should_retry=None, hint=None) == Outcome(
+        kind="rate_limit", transient=True, reason="HTTP 429", status=429
+    )
 
 
 def test_the_number_of_tries_is_kept():

@@ -10,7 +10,12 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from ag2_parallel.errors import ConfigurationError
-from ag2_parallel.frameworks.classic.model_configs import PlaceholderClient, as_llm_config, is_routed
+from ag2_parallel.frameworks.classic.model_configs import (
+    PlaceholderClient,
+    as_llm_config,
+    ignored_client_problem,
+    is_routed,
+)
 
 CONFIG_KEYS: Final = (
     "name", "system_message", "is_termination_msg", "max_consecutive_auto_reply", "human_input_mode", "function_map",
@@ -93,7 +98,7 @@ def llm_config_problem(config: Any) -> str | None:
     if isinstance(config, str):
         return "is text; give a mapping with model, api_key and base_url, or an LLMConfig"
     try:
-        as_llm_config(config)
+        return ignored_client_problem(as_llm_config(config))
     except ValidationError as error:
         told = error.errors(include_input=False, include_url=False, include_context=False)
         return "is not valid: " + "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in told[:5])
@@ -102,7 +107,6 @@ def llm_config_problem(config: Any) -> str | None:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", text)
         hint = f"; put {unknown[1]!r} into the entries of config_list" if unknown else ""
         return f"is not valid: {text}{hint}"
-    return None
 
 
 def placeholder_config(config: Any) -> Any:

@@ -24,7 +24,7 @@ from ag2_parallel.frameworks.classic.members import Members, members_of
 from ag2_parallel.frameworks.classic.model_configs import is_routed
 from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
-from ag2_parallel.frameworks.failures import InvalidAnswerError
+from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
 from ag2_parallel.ports import Answer
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class ClassicFramework:
 
     def routed(self, config: Any, scope: AttemptScope) -> Any:
         """A copy of a model configuration, in any form AG2 takes, whose calls go through the attempt's gate."""
-        return Governor(scope, "", self._seen).config(config)
+        return Governor(scope, "", self._seen).config(config, on_its_own=True)
 
     def run(self, work: Work) -> Answer:
         """Run the task's chat to its end."""
@@ -221,7 +221,12 @@ class _Run:
         task, draft = self._task, self._scope.draft
         prompt, retries = self._work.ctx.prompt, task.output_retries
         while True:
-            summary, reason = chat.ask(prompt, task, self._stream)
+            try:
+                summary, reason = chat.ask(prompt, task, self._stream)
+            except InvalidAnswerError as empty:
+                if not self._scope.gate.filtered:
+                    raise
+                raise ContentFilteredError(f"{empty}: the provider's content filter left nothing of it") from empty
             draft.summary = summary
             if task.output_type is None:
                 return Answer(output=summary, summary=summary, stop_reason=reason)

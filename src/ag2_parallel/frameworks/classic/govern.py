@@ -12,15 +12,25 @@ import copy
 import threading
 import weakref
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunWarning
 from ag2_parallel.frameworks.classic.build import fingerprint
+from ag2_parallel.frameworks.classic.governed_client import (
+    GovernedClient,
+    has_other_clients,
+    is_model_client,
+    keep_registered,
+)
 from ag2_parallel.frameworks.classic.kinds import is_group_chat
 from ag2_parallel.frameworks.classic.model_configs import (
     Price,
     as_llm_config,
+    ignored_client_problem,
     is_routed,
+    price_of,
     remember_route,
     route_of,
 )
@@ -91,22 +101,25 @@ class Governor:
         self._throughs: list[httpx.Client | None] = []
         self._done: dict[int, Any] = {}
 
-    def config(self, config: Any, *, response_format: Any = None) -> Any:
+    def config(self, config: Any, *, response_format: Any = None, on_its_own: bool = False) -> Any:
         """A copy of a model configuration whose calls go through the gate; False and None stay what they are.
 
         Args:
             config: Any form that AG2 takes.
             response_format: A pydantic model that answers are to have the form of, where the provider can be told.
+            on_its_own: Whether agents will be made from it that are not governed by `agent`.
         """
         if not config:
             return config
         routed = as_llm_config(config)
+        if (problem := ignored_client_problem(routed)) is not None:
+            raise ConfigurationError(f'task "{self._task_name}": llm_config {problem}')
         entries = routed.config_list
         self._seen.learn(self._scope.redactor, [entry.model_dump(exclude=_NOT_SECRET) for entry in entries])
         for entry in entries:
             if is_routed(entry):
                 self._route(entry, last=entry is entries[-1])
-            else:
+            elif on_its_own:
                 self._warn(entry.model_client_cls or entry.api_type)
             if (
                 response_format is not None
@@ -125,6 +138,7 @@ class Governor:
             agent.llm_config = self.config(agent.llm_config, response_format=response_format)
         if agent.client is not None and hasattr(agent.client, "_clients"):
             agent.client = self._wrapper(agent.client, agent.llm_config)
+            self._govern_rebuilt_clients(agent)
         agent.input_guardrails = [self._guardrail(each) for each in agent.input_guardrails]
         agent.output_guardrails = [self._guardrail(each) for each in agent.output_guardrails]
         for entry in agent._reply_func_list:  # noqa: SLF001 - a manager runs on copies of its GroupChat that it keeps there
@@ -133,10 +147,35 @@ class Governor:
 
     def group_chat(self, group_chat: Any) -> None:
         """Route what a group chat selects its speakers with."""
+        if id(group_chat) in self._done:
+            return
+        self._done[id(group_chat)] = group_chat
         config = group_chat.select_speaker_auto_llm_config
-        if config and id(group_chat) not in self._done:
-            self._done[id(group_chat)] = group_chat
+        if config:
             group_chat.select_speaker_auto_llm_config = self.config(config)
+        group_chat._create_internal_agents = partial(self._internal_agents, group_chat)  # noqa: SLF001 - this object's alone
+
+    def _internal_agents(self, group_chat: Any, *args: Any, **options: Any) -> Any:
+        """What AG2 selects a speaker with: routed by its configuration, or governed now."""
+        agents = type(group_chat)._create_internal_agents(group_chat, *args, **options)  # noqa: SLF001
+        for agent in agents:
+            if has_other_clients(agent):
+                self.agent(agent)
+        return agents
+
+    def _govern_rebuilt_clients(self, agent: Any) -> None:
+        """AG2 makes an agent's clients anew when its tools change: routed by the configuration, or governed then."""
+        if not has_other_clients(agent):
+            return
+
+        def governed(update: Any, *args: Any, **options: Any) -> None:
+            before = agent.client
+            update(*args, **options)
+            agent.client = self._wrapper(agent.client, agent.llm_config)
+            keep_registered(before, agent.client)
+
+        for name in ("update_tool_signature", "update_function_signature"):
+            setattr(agent, name, partial(governed, getattr(agent, name)))
 
     def pattern(self, pattern: Any) -> None:
         """Route the configuration that a pattern's manager will be built with, so that it makes no TLS set-up."""
@@ -184,19 +223,19 @@ class Governor:
         return routed
 
     def _model_client(self, client: Any, entry: Any, *, last: bool) -> Any:
-        """A copy of one of AG2's model clients around a copy of its SDK client; others stay as they are."""
+        """A copy of one of AG2's model clients around a copy of its SDK client; others are governed from outside."""
         for name, value in vars(client).items() if type(client).__module__.startswith("autogen.") else ():
             if _is_sdk_client(value):
                 self._scope.redactor.learn({"api_key": value.api_key})
                 http = entry.http_client if entry is not None and is_routed(entry) else None
                 if http is None:
-                    http = self._client(last=last, price=None, through=None)
+                    http = self._client(last=last, price=price_of(entry), through=None)
                 routed = copy.copy(client)
                 setattr(routed, name, value.with_options(http_client=http, max_retries=0))
                 return routed
-        if entry is None:
-            self._warn(type(client).__name__)
-        return client
+        if not is_model_client(client):
+            return client
+        return GovernedClient(client, self._scope, entry)
 
     def _guardrail(self, guardrail: Any) -> Any:
         if id(guardrail) in self._done:
@@ -214,8 +253,9 @@ class Governor:
         if self._seen.new_provider(provider):
             self._scope.emit(
                 RunWarning,
-                message=f'task "{self._task_name}": model calls of "{provider}" do not pass the runner\'s gate, '
-                "because its client takes no HTTP client: they are neither counted nor retried nor cut by the runner",
+                message=f'task "{self._task_name}": model calls of agents made with ctx.llm_config(...) for "{provider}" do '
+                "not pass the runner's gate, because its client takes no HTTP client: they are neither counted nor retried "
+                "by the runner; give such an agent as agent= or agent_config=, where they are",
             )
 
 

@@ -66,17 +66,29 @@ def is_routed(entry: Any) -> bool:
     return entry.api_type in ROUTED_API_TYPES and entry.model_client_cls is None
 
 
+def ignored_client_problem(config: Any) -> str | None:
+    """Why an `LLMConfig` cannot be used as it says: an entry's own HTTP client would be ignored by AG2."""
+    for entry in config.config_list:
+        if entry.http_client is not None and not is_routed(entry) and entry.model_client_cls is None:
+            return (
+                f'has an http_client for "{entry.api_type}", whose client in AG2 ignores it, so that a proxy or a '
+                "certificate in it would be bypassed; leave it out, or use an API type that takes it: "
+                + ", ".join(sorted(ROUTED_API_TYPES))
+            )
+    return None
+
+
 def route_of(entry: Any) -> tuple[httpx.Client | None, Price | None]:
     """The user's own HTTP client and the user's price of an entry, also where it was routed before."""
     client = entry.http_client
     if isinstance(client, PlaceholderClient):
-        return client.through, _price(entry)
+        return client.through, price_of(entry)
     if client is not None:
         with _routes_lock:
             known = _routes.get(client)
         if known is not None:
             return known
-    return client, _price(entry)
+    return client, price_of(entry)
 
 
 def remember_route(client: httpx.Client, through: httpx.Client | None, price: Price | None) -> None:
@@ -85,7 +97,8 @@ def remember_route(client: httpx.Client, through: httpx.Client | None, price: Pr
         _routes[client] = through, price
 
 
-def _price(entry: Any) -> Price | None:
+def price_of(entry: Any) -> Price | None:
+    """The price that an entry names."""
     price = getattr(entry, "price", None)
     if isinstance(price, int | float):
         return float(price), float(price)

@@ -1,0 +1,225 @@
+"""One model call that a client of another provider sends: it blocks the worker's own thread.
+
+::
+
+    worker thread                     engine loop
+    made ──────────────────────────►  admitted: the attempt may still call
+      work()                          cut: counted as sent and unreported; the thread comes back when it does
+      read what came of it ────────►  decided: again after a wait, or given up
+
+What happens on the loop is what the calls of all tasks have in common; the thread waits for it, and a
+cut ends that wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ag2_parallel.errors import TaskStopped
+from ag2_parallel.events import ModelCallFinished, ModelCallRetrying, ModelCallStarted
+from ag2_parallel.gate.meter import usage_of
+from ag2_parallel.gate.off_loop import off_loop
+from ag2_parallel.gate.retry import Again, GiveUp, Outcome, decide
+from ag2_parallel.provider_errors import is_transient, was_filtered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from ag2_parallel.gate.attempt_gate import GatedAttempt
+    from ag2_parallel.gate.meter import CallTally
+    from ag2_parallel.gate.prices import Price
+    from ag2_parallel.gate.retry import Decision
+    from ag2_parallel.results import TaskError
+
+T = TypeVar("T")
+
+
+class ForeignCall:
+    """One call and its tries.
+
+    Attributes:
+        task: What is done for it on the loop now, if anything.
+        settled: Whether it is counted.
+        on_the_loop: Whether a cut ends it where it is; not while its client has the thread.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        model: str | None,
+        endpoint: str,
+        price: Callable[[str | None, str], Price | None],
+        estimate: int,
+        attempt: GatedAttempt,
+    ) -> None:
+        self.task: asyncio.Task[Any] | None = None
+        self.settled = False
+        self.on_the_loop = False
+        self._number = number
+        self._model = model
+        self._endpoint = endpoint
+        self._estimate = estimate
+        self._attempt = attempt
+        self._tally: CallTally = attempt.meter.open(model, lambda: price(model, endpoint))
+        self._tries = 0
+        self._started = attempt.shared.clock.monotonic()
+        self._cut: str | None = None
+
+    def made(
+        self,
+        work: Callable[[], T],
+        usage: Callable[[T], Mapping[str, Any] | None],
+        failed: Callable[[Exception], TaskError],
+    ) -> T:
+        """On the worker's thread: make the call, again where that may help. Raises what the last try raised."""
+        try:
+            while True:
+                self._on_loop(self._admitted)
+                try:
+                    answer = work()
+                except Exception as error:
+                    again = self._on_loop(partial(self._decided, failed(error)))
+                    if isinstance(again, GiveUp):
+                        if again.reason:
+                            error.add_note(again.reason)
+                        raise
+                else:
+                    self._on_loop(partial(self._answered, usage(answer), filtered=was_filtered(answer)))
+                    return answer
+        finally:
+            self._post(self._left)
+
+    def cut(self, reason: str) -> None:
+        """On the loop: it is over for the attempt, whenever its client comes back."""
+        self._cut = self._cut or reason
+        in_flight = not self.on_the_loop
+        if not self.settled and in_flight:
+            self._tally.unreport(self._estimate)
+        self._settle("cut")
+        if self.task is not None:
+            self.task.cancel()
+
+    # ---- on the loop
+
+    async def _admitted(self) -> None:
+        """Before each try. A limit is waited for here."""
+        self._tries += 1
+        self._attempt.side.alive()
+        if self._attempt.side.observed():
+            self._attempt.side.emit(
+                ModelCallStarted,
+                call=self._number,
+                endpoint=self._endpoint,
+                model=self._model,
+                try_number=self._tries,
+            )
+
+    async def _answered(self, block: Mapping[str, Any] | None, *, filtered: bool) -> None:
+        self._attempt.side.alive()
+        self._attempt.filtered = filtered
+        self._tally.answer(block, lambda: self._estimate)
+        self._settle("200")
+
+    async def _decided(self, error: TaskError) -> Decision:
+        """After a failed try: what is next, a wait included."""
+        attempt = self._attempt
+        transient = is_transient(error.kind, error.status_code) and error.retryable
+        policy, status = attempt.side.retry, error.status_code
+        reason = error.type if status is None else f"HTTP {status}"
+        if status is None and error.kind in {"timeout", "connection"}:
+            self._tally.unreport(self._estimate)  # it may have been answered, and be charged for
+        outcome = Outcome(kind=error.kind, transient=transient, reason=reason, status=status, hint=error.retry_after)
+        decision: Decision = GiveUp()
+        judge = policy.on
+        if not transient or not callable(judge) or await off_loop(attempt.shared.spawn, lambda: bool(judge(error))):
+            decision = decide(
+                outcome,
+                policy=policy,
+                tries=self._tries,
+                last_entry=True,  # AG2 goes on to another entry after errors of the OpenAI SDK alone
+                remaining=attempt.side.remaining(),
+                draw=attempt.shared.draw,
+            )
+        if isinstance(decision, Again):
+            self._tally.retried += 1
+            self._tell_retrying(reason, decision.delay)
+            with attempt.waits():
+                await asyncio.sleep(decision.delay)
+        else:
+            self._settle(reason)
+        return decision
+
+    def _tell_retrying(self, reason: str, delay: float) -> None:
+        if self._attempt.side.observed():
+            self._attempt.side.emit(
+                ModelCallRetrying, call=self._number, endpoint=self._endpoint, reason=reason, delay=delay
+            )
+
+    def _settle(self, status: str) -> None:
+        if self.settled:
+            return
+        self.settled = True
+        attempt = self._attempt
+        if attempt.side.observed():
+            attempt.side.emit(
+                ModelCallFinished,
+                call=self._number,
+                endpoint=self._endpoint,
+                model=self._model,
+                status=status,
+                duration=attempt.shared.clock.monotonic() - self._started,
+                usage=usage_of([self._tally]),
+            )
+
+    def _left(self) -> None:
+        self._settle("closed")
+        self._attempt.finished(self)
+
+    # ---- between the two
+
+    def _on_loop(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """On the worker's thread: run a step on the loop and wait for it. A cut raises `TaskStopped`."""
+        self._attempt.side.check_call()
+        if self._attempt.shared.closed():
+            raise TaskStopped
+        done: Future[T] = Future()
+        try:
+            self._post(lambda: self._begin(step, done))
+            return done.result()
+        except BaseException:
+            self._post(self._abandon)  # an interrupt raised in this thread
+            raise
+
+    def _begin(self, step: Callable[[], Coroutine[Any, Any, T]], done: Future[T]) -> None:
+        reason = self._cut or self._attempt.refusal()
+        if reason is not None:
+            self._cut = reason
+            self._settle("cut")
+            done.set_exception(TaskStopped(reason))
+            return
+        self._attempt.entered(self)
+        self.on_the_loop = True
+        self.task = self._attempt.shared.loop.create_task(step())
+        self.task.add_done_callback(lambda task: self._done(task, done))
+
+    def _done(self, task: asyncio.Task[T], done: Future[T]) -> None:
+        self.task, self.on_the_loop = None, False
+        if task.cancelled():
+            done.set_exception(TaskStopped(self._cut or "cancelled"))
+        elif (error := task.exception()) is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(task.result())
+
+    def _abandon(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    def _post(self, message: Callable[[], None]) -> None:
+        try:
+            self._attempt.shared.post(message)
+        except RuntimeError as error:  # the engine has gone
+            raise TaskStopped(self._cut or "cancelled") from error
