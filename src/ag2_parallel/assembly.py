@@ -8,16 +8,15 @@ import contextvars
 import logging
 import os
 import random
-import secrets
 import tempfile
 from collections.abc import AsyncIterable
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ag2_parallel import validation
 from ag2_parallel.backends.local import LocalBackend
 from ag2_parallel.core.broadcast import Broadcast
 from ag2_parallel.core.feeder import Feeder
@@ -25,14 +24,15 @@ from ag2_parallel.core.intake import Intake, LazyIntake, dependants, refuse_odd_
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.outlet import Outlet
 from ag2_parallel.core.run import Run
+from ag2_parallel.core.run_ids import new_run_id
 from ag2_parallel.core.schedule import Schedule
 from ag2_parallel.core.scheduled import SchedulePolicy
 from ag2_parallel.core.submitted import Submitted
 from ag2_parallel.core.upstream import Upstream
-from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunStarted, RunWarning
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.frameworks.registry import Frameworks
+from ag2_parallel.gate.budget import NamedModel, Spending
 from ag2_parallel.gate.on_demand import GateOnDemand
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.reporting.log_lines import ProgressLines
@@ -46,7 +46,6 @@ from ag2_parallel.workers.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ag2_parallel import validation
     from ag2_parallel.core.entries import NewTask
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
@@ -70,7 +69,7 @@ class ActiveRun:
         self, options: Options, *, streamed: bool, run_id: str | None, observers: Sequence[Observer] = ()
     ) -> None:
         """Choose the parts; nothing starts. `observers` are told of events beside those of the options."""
-        self.run_id = run_id or _new_run_id()
+        self.run_id = run_id or new_run_id()
         self._options = options
         self._streamed = streamed
         self._source: Any = None
@@ -84,6 +83,15 @@ class ActiveRun:
         self._console = ConsoleRouter(options.console, self.redactor)
         self._resources = Resources(options.resources)
         self._resources_open = False
+        self._spending = (
+            None
+            if options.budget is None
+            else Spending(
+                options.budget,
+                on_reached=lambda why: self.run.exhaust(why, stop=False),
+                on_refused=lambda why: self.run.exhaust(why, stop=True),
+            )
+        )
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
         self._lag_max = 0.0
@@ -106,13 +114,19 @@ class ActiveRun:
 
     def _agent_problems(self, task: ParallelTask) -> list[validation.Problem]:
         self.redactor.learn(task.agent_config)
-        return self._frameworks.problems(task)
+        problems = self._frameworks.problems(task)
+        if self._spending is None or problems:
+            return problems
+        unpriced = self._spending.problems(NamedModel(*each) for each in self._frameworks.models(task))
+        return [validation.Problem(f'task "{task.name}": {text}') for text in unpriced]
 
     def _prepare(self, task: ParallelTask) -> None:
         """Open the resources and import what the task needs, once each; on the feeder's thread."""
         if not self._resources_open:
             self._resources_open = True
             self._resources.open()
+            if self._spending is not None:
+                self._spending.load_prices()
         self._frameworks.warm_up_for(task)
 
     def start_open(self, machinery: Machinery) -> Submitted:
@@ -153,6 +167,7 @@ class ActiveRun:
             grace=options.grace,
             max_abandoned=options.max_abandoned,
             run_timeout=options.run_timeout,
+            breaker=options.breaker,
         )
         self.run = Run(
             engine=machinery.engine,
@@ -194,8 +209,12 @@ class ActiveRun:
             emit=self._broadcast.emit,
             observed=self._broadcast.observed,
             console=self._console.sink,
-            open_gate=lambda **parts: GateOnDemand(
-                machinery.gate, retry=options.model_retry_policy, redactor=self.redactor, **parts
+            open_gate=lambda index, **parts: GateOnDemand(
+                machinery.gate,
+                retry=options.model_retry_policy,
+                redactor=self.redactor,
+                spending=None if self._spending is None else self._spending.of(index),
+                **parts,
             ),
         )
 
@@ -225,6 +244,8 @@ class ActiveRun:
 
     def _settled(self, result: ParallelTaskResult) -> None:
         self._metrics.count(result)
+        if self._spending is not None:
+            self._spending.forget(result.index)
         if not self.outlet.streamed:
             self._feeder.handed_out()
         if self._submitted is not None:
@@ -315,20 +336,5 @@ class ActiveRun:
         return replace(result, ended=how, attempt_log=(*earlier, replace(last, ended=how)))
 
 
-def _new_run_id() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
 def _default_directory() -> Path:
     return Path(tempfile.gettempdir()) / f"ag2-parallel-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-
-
-def check_run_id(run_id: object) -> None:
-    """Refuse a run's name that cannot be part of a path.
-
-    Raises:
-        ConfigurationError: If it is not 1 to 100 letters, digits, `.`, `_` or `-`, the first no dot.
-    """
-    fit = isinstance(run_id, str) and 0 < len(run_id) <= 100 and not run_id.startswith(".")
-    if run_id is not None and not (fit and all(c.isalnum() or c in "._-" for c in str(run_id))):
-        raise ConfigurationError(f"run_id: {run_id!r} is not 1 to 100 letters, digits, dots, underscores or dashes")

@@ -197,7 +197,8 @@ class ParallelAgentRunner:
     def _accepted(
         self, tasks: Any, run_id: str | None, *, streamed: bool, observers: Sequence[Observer] = ()
     ) -> ActiveRun:
-        from ag2_parallel.assembly import ActiveRun, check_run_id
+        from ag2_parallel.assembly import ActiveRun
+        from ag2_parallel.core.run_ids import check_run_id
 
         check_run_id(run_id)
         active = ActiveRun(self._options, streamed=streamed, run_id=run_id, observers=observers)

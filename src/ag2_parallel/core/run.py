@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ag2_parallel import events
 from ag2_parallel.core import commands
 from ag2_parallel.core.entries import Entry, NewTask
+from ag2_parallel.core.notices import Notices
 from ag2_parallel.core.outcome import finished_result
 from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
@@ -76,6 +77,7 @@ class Run:
         self._entries: dict[int, Entry] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._amended: dict[int, str] = {}
+        self._notices = Notices(broadcast)
         self.counts = dict.fromkeys(map(str, TaskStatus), 0)
 
     # ---- from other threads
@@ -107,6 +109,17 @@ class Run:
         self._post(
             lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
         )
+
+    def exhaust(self, why: str, *, stop: bool) -> None:
+        """The budget is used up: nothing new starts. The run is stopped if a task waits, or in any case."""
+
+        def do() -> None:
+            self._notices.why.setdefault("budget", why)
+            now = self._clock.monotonic()
+            schedule = self._schedule
+            self._do(schedule.stop("budget", stop_running=False, now=now) if stop else schedule.exhaust("budget", now))
+
+        self._post(do)
 
     def pause(self) -> None:
         """Start nothing until `resume`; running tasks and the clocks go on."""
@@ -142,6 +155,10 @@ class Run:
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """See `ports.BackendListener`."""
         self._post(lambda: self._attempt_ended(index, attempt, outcome))
+
+    def attempt_cut_off(self, index: int, attempt: int, error: TaskError) -> None:
+        """See `ports.BackendListener`."""
+        self._post(lambda: self._do(self._schedule.cut_off(index, attempt, error, self._clock.monotonic())))
 
     def attempt_alive(self, index: int, attempt: int) -> None:
         """See `ports.BackendListener`."""
@@ -225,8 +242,7 @@ class Run:
         )
         now = self._clock.monotonic()
         if not self.backend.start(order):
-            message = "no thread could be started; fewer tasks run at once"
-            self._broadcast.emit(events.RunWarning, message=message)
+            self._notices.warn("no thread could be started; fewer tasks run at once")
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
         entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
@@ -267,7 +283,7 @@ class Run:
     def _settle(self, command: commands.Settle) -> None:
         entry = self._entries[command.index]
         now = self._clock.monotonic()
-        error = command.error or worded(entry, command, self._upstream)
+        error = command.error or worded(entry, command, self._upstream, self._notices.why)
         self._upstream.release(entry.depends_on)
         if command.attempts and not entry.log.is_decided(command.attempts):
             self._decide(entry, command.index, command.attempts, command.status, error)
@@ -284,17 +300,7 @@ class Run:
         self._upstream.settled(result)
         self._on_settled(result)
         self._outlet.put(result)
-        self._broadcast.emit(
-            events.TaskFinished,
-            task=result.name,
-            index=result.index,
-            attempt=result.attempts or None,
-            status=str(result.status),
-            stop_reason=result.stop_reason,
-            duration=result.duration,
-            error=str(result.error) if result.error else None,
-            usage=result.usage,
-        )
+        self._notices.finished(result)
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
@@ -306,9 +312,6 @@ class Run:
     def _drop_if_over(self, index: int, entry: Entry) -> None:
         if entry.settled is not None and not entry.log.unwinding():
             del self._entries[index]
-
-    def _stopping(self, command: commands.Stopping) -> None:
-        self._broadcast.emit(events.RunStopping, reason=command.reason, stopped_running=command.stop_running)
 
     def _finish(self, command: commands.Finish) -> None:
         self.stop_reason = command.stop_reason
@@ -334,6 +337,8 @@ _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]
     commands.Returned: Run._returned,  # noqa: SLF001
     commands.Retry: Run._retry,  # noqa: SLF001
     commands.Settle: Run._settle,  # noqa: SLF001
-    commands.Stopping: Run._stopping,  # noqa: SLF001
+    commands.Stopping: lambda run, command: run._notices.stopping(command),  # noqa: SLF001
+    commands.Tripped: lambda run, command: run._notices.tripped(command),  # noqa: SLF001
+    commands.Recovered: lambda run, command: run._notices.recovered(command),  # noqa: SLF001
     commands.Finish: Run._finish,  # noqa: SLF001
 }

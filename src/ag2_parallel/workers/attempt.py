@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
 from ag2_parallel.events import RunWarning, TaskReported
 from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
-from ag2_parallel.results import ParallelTaskResult, TaskStatus
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.tasks import TaskContext, safe_file_name
 from ag2_parallel.workers.coroutines import Coroutines
 from ag2_parallel.workers.locating import locate
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ag2_parallel.events import Event
     from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Clock, Framework, FrameworkChoice
     from ag2_parallel.redaction import Redactor
-    from ag2_parallel.results import TaskError
     from ag2_parallel.tasks import HumanInputRequest
     from ag2_parallel.workers.claims import Claims
     from ag2_parallel.workers.daemon_threads import DaemonThreads
@@ -83,6 +82,8 @@ class Attempt:
             waiting=lambda waiting: self._tell_waiting(waiting=waiting),
             emit=self.emit,
             observed=services.observed,
+            index=order.index,
+            cut_off=self._cut_off,
         )
 
     # ---- running
@@ -225,6 +226,22 @@ class Attempt:
 
     def _tell_waiting(self, *, waiting: bool) -> None:
         self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting)
+
+    def _cut_off(self, kind: str, message: str) -> None:
+        """A model call was refused for good: the task fails, and the attempt has its grace to end."""
+        self._listener.attempt_cut_off(
+            self.order.index,
+            self.order.attempt,
+            TaskError(
+                type="ConfigurationError" if kind == "configuration" else "TaskStopped",
+                message=f'task "{self.order.task.name}" was stopped before a model call: {message}',
+                kind=kind,
+                retryable=False,
+                agent=self.draft.agent,
+                tool=self.draft.tool,
+            ),
+        )
+        self.signal.set("budget")
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """See `ports.AttemptScope`."""
