@@ -187,6 +187,7 @@ class ActiveRun:
             loop=machinery.engine.loop,
         )
         self._feeder = Feeder(self.run, self._prepare, look_ahead=2 * workers, open_ended=open_ended)
+        self.run.notices.on_stopping = self._feeder.stop
         self._started = machinery.clock.monotonic()
         self._open()
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)

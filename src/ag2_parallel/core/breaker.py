@@ -1,9 +1,9 @@
 """Whether the last failures have one cause, and what that leads to: a function of results and times.
 
-    closed ──the same failure so many times──► open ──probe due──► half open
-      ▲ ▲                                       ▲                      │ one attempt starts
-      │ └── (nothing leads here but a success)  └── it fails ──┐       ▼
-      └──────────────── it succeeds ───────────────────────── probing ─┘
+    closed ──one cause so often──► open ──pause over──► half open ──an attempt starts──► probing
+      ▲                             ▲                                                    │  │
+      │                             └─────────────────────── it fails ───────────────────┘  │
+      └───────────────────────────────────────────────── it succeeds ───────────────────────┘
 
 Only the probe's own outcome counts while the circuit is not closed: what else ends was started before.
 """
@@ -34,7 +34,7 @@ _CHANGING: Final = re.compile(
     r"|\b(?:req|chatcmpl|call|msg|resp)[-_]\w+"  # identifiers of requests and answers
     r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b"  # hexadecimal
     r"|\b\d{4}-\d\d-\d\d\b|\b\d\d:\d\d(?::\d\d)?"  # dates and times of the day
-    r"|(?<![\w.:-])\d[\d,_]*(?:\.\d+)?(?=(?:ms|s|m|h)?\b(?![-]))",  # numbers that are no part of a name
+    r"|(?<![\w.:-])\d[\d,_.]*(?:ms|s|m|h)?(?:\d[\d.]*m?s)?(?![\w-])",  # numbers that are no part of a name
     re.IGNORECASE,
 )
 

@@ -9,6 +9,8 @@ from ag2_parallel import events
 from ag2_parallel.core import wording
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ag2_parallel.core import commands
     from ag2_parallel.core.broadcast import Broadcast
     from ag2_parallel.results import ParallelTaskResult
@@ -21,10 +23,12 @@ class Notices:
 
     Attributes:
         why: What stopped the run, by its reason, where more is known than the reason says.
+        on_stopping: Called when nothing starts any more, so that nothing more is read either.
     """
 
     def __init__(self, broadcast: Broadcast) -> None:
         self.why: dict[str, str] = {}
+        self.on_stopping: Callable[[], None] = lambda: None
         self._broadcast = broadcast
 
     def warn(self, message: str) -> None:
@@ -34,6 +38,7 @@ class Notices:
 
     def stopping(self, command: commands.Stopping) -> None:
         """Nothing starts any more."""
+        self.on_stopping()
         if command.reason == "budget":
             self.warn(f"nothing new starts: {self.why.get('budget', 'the budget is used up')}")
         self._broadcast.emit(events.RunStopping, reason=command.reason, stopped_running=command.stop_running)

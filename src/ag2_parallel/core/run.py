@@ -77,7 +77,7 @@ class Run:
         self._entries: dict[int, Entry] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._amended: dict[int, str] = {}
-        self._notices = Notices(broadcast)
+        self.notices = Notices(broadcast)
         self.counts = dict.fromkeys(map(str, TaskStatus), 0)
 
     # ---- from other threads
@@ -114,7 +114,7 @@ class Run:
         """The budget is used up: nothing new starts. The run is stopped if a task waits, or in any case."""
 
         def do() -> None:
-            self._notices.why.setdefault("budget", why)
+            self.notices.why.setdefault("budget", why)
             now = self._clock.monotonic()
             schedule = self._schedule
             self._do(schedule.stop("budget", stop_running=False, now=now) if stop else schedule.exhaust("budget", now))
@@ -242,7 +242,7 @@ class Run:
         )
         now = self._clock.monotonic()
         if not self.backend.start(order):
-            self._notices.warn("no thread could be started; fewer tasks run at once")
+            self.notices.warn("no thread could be started; fewer tasks run at once")
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
         entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
@@ -283,7 +283,7 @@ class Run:
     def _settle(self, command: commands.Settle) -> None:
         entry = self._entries[command.index]
         now = self._clock.monotonic()
-        error = command.error or worded(entry, command, self._upstream, self._notices.why)
+        error = command.error or worded(entry, command, self._upstream, self.notices.why)
         self._upstream.release(entry.depends_on)
         if command.attempts and not entry.log.is_decided(command.attempts):
             self._decide(entry, command.index, command.attempts, command.status, error)
@@ -300,7 +300,7 @@ class Run:
         self._upstream.settled(result)
         self._on_settled(result)
         self._outlet.put(result)
-        self._notices.finished(result)
+        self.notices.finished(result)
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
@@ -337,8 +337,8 @@ _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]
     commands.Returned: Run._returned,  # noqa: SLF001
     commands.Retry: Run._retry,  # noqa: SLF001
     commands.Settle: Run._settle,  # noqa: SLF001
-    commands.Stopping: lambda run, command: run._notices.stopping(command),  # noqa: SLF001
-    commands.Tripped: lambda run, command: run._notices.tripped(command),  # noqa: SLF001
-    commands.Recovered: lambda run, command: run._notices.recovered(command),  # noqa: SLF001
+    commands.Stopping: lambda run, command: run.notices.stopping(command),
+    commands.Tripped: lambda run, command: run.notices.tripped(command),
+    commands.Recovered: lambda run, command: run.notices.recovered(command),
     commands.Finish: Run._finish,  # noqa: SLF001
 }
