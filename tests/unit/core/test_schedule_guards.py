@@ -37,6 +37,12 @@ class TestCutOff:
         assert of(Ended, run.unwinds(0))
         assert run.schedule.cut_off(0, 1, SPENT, run.now) == []
 
+    def test_one_that_unwinds_before_a_retry_is_left_alone(self):
+        run = Script()
+        run.add(task(0, attempt_timeout=1.0, retry=thrice()))
+        assert of(Retry, run.at(1.0))
+        assert run.schedule.cut_off(0, 1, SPENT, run.now) == []
+
     def test_with_fail_fast_it_stops_the_run(self):
         run = Script(handle_errors="fail_fast", max_workers=2)
         run.add(task(0), task(1))
