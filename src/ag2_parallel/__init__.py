@@ -17,7 +17,7 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
-from ag2_parallel.policies import RetryPolicy
+from ag2_parallel.policies import Breaker, Budget, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
@@ -28,6 +28,8 @@ from ag2_parallel.usage import Usage
 __all__ = [
     "Ag2ParallelError",
     "AttemptRecord",
+    "Breaker",
+    "Budget",
     "ConfigurationError",
     "DependencyCycleError",
     "DuplicateTaskError",

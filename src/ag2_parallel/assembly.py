@@ -15,11 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ag2_parallel import validation
 from ag2_parallel.backends.local import LocalBackend
 from ag2_parallel.core.broadcast import Broadcast
 from ag2_parallel.core.entries import RunHooks
 from ag2_parallel.core.feeder import Feeder
 from ag2_parallel.core.intake import Intake, LazyIntake, dependants, refuse_odd_input
+from ag2_parallel.core.lag_watch import LagWatch
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.outlet import Outlet
 from ag2_parallel.core.run import Run
@@ -28,9 +30,10 @@ from ag2_parallel.core.schedule import Schedule
 from ag2_parallel.core.scheduled import SchedulePolicy
 from ag2_parallel.core.submitted import Submitted
 from ag2_parallel.core.upstream import Upstream
-from ag2_parallel.events import RunStarted, RunWarning
+from ag2_parallel.events import RunStarted
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.frameworks.registry import Frameworks
+from ag2_parallel.gate.budget import NamedModel, Spending
 from ag2_parallel.gate.on_demand import GateOnDemand
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.reporting.log_lines import ProgressLines
@@ -44,7 +47,6 @@ from ag2_parallel.workers.resources import Resources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ag2_parallel import validation
     from ag2_parallel.core.entries import NewTask
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
@@ -53,9 +55,6 @@ if TYPE_CHECKING:
     from ag2_parallel.tasks import ParallelTask
 
 _log = logging.getLogger("ag2_parallel")
-
-_LAG_WARNED_AT = 1.0
-"""Seconds of engine lag past which a run says once that something holds the interpreter."""
 
 _SETTLING_TIME = 0.5
 
@@ -84,9 +83,17 @@ class ActiveRun:
         self._console = ConsoleRouter(options.console, self.redactor)
         self._resources = Resources(options.resources)
         self._resources_open = False
+        self._spending = (
+            None
+            if options.budget is None
+            else Spending(
+                options.budget,
+                on_reached=lambda why: self.run.exhaust(why, stop=False),
+                on_refused=lambda why: self.run.exhaust(why, stop=True),
+            )
+        )
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
-        self._lag_max = 0.0
         self._hooks = ExitStack()
         self.metrics: dict[str, Any] = {}
 
@@ -106,12 +113,18 @@ class ActiveRun:
 
     def _agent_problems(self, task: ParallelTask) -> list[validation.Problem]:
         self.redactor.learn(task.agent_config)
-        return self._frameworks.problems(task)
+        problems = self._frameworks.problems(task)
+        if self._spending is None or problems:
+            return problems
+        unpriced = self._spending.problems(NamedModel(*each) for each in self._frameworks.models(task))
+        return [validation.Problem(f'task "{task.name}": {text}') for text in unpriced]
 
     def _prepare(self, task: ParallelTask) -> None:
         """Open the resources and import what the task needs, once each; on the feeder's thread."""
         if not self._resources_open:
             self._resources.open()
+            if self._spending is not None:
+                self._spending.load_prices()
             self._resources_open = True
         self._frameworks.warm_up_for(task)
 
@@ -156,6 +169,7 @@ class ActiveRun:
             grace=options.grace,
             max_abandoned=options.max_abandoned,
             run_timeout=options.run_timeout,
+            breaker=options.breaker,
         )
         self.run = Run(
             engine=machinery.engine,
@@ -175,6 +189,7 @@ class ActiveRun:
         )
         look_ahead = 2 * workers
         self._feeder = Feeder(self.run, self._prepare, self._is_prepared, look_ahead, open_ended=open_ended)
+        self._lag = LagWatch(machinery.engine, self.run.notices.warn)
         self._started = machinery.clock.monotonic()
         self._open()
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)
@@ -197,8 +212,12 @@ class ActiveRun:
             emit=self._broadcast.emit,
             observed=self._broadcast.observed,
             console=self._console.sink,
-            open_gate=lambda **parts: GateOnDemand(
-                machinery.gate, retry=options.model_retry_policy, redactor=self.redactor, **parts
+            open_gate=lambda index, **parts: GateOnDemand(
+                machinery.gate,
+                retry=options.model_retry_policy,
+                redactor=self.redactor,
+                spending=None if self._spending is None else self._spending.of(index),
+                **parts,
             ),
         )
 
@@ -211,26 +230,15 @@ class ActiveRun:
         if outer is not None:  # a run inside a task ends with that task
             stop = partial(self.run.stop, "cancelled", stop_running=True)
             self._hooks.enter_context(outer.signal.on_stop(stop))
-        self._machinery.engine.post(self._watch_lag)
-
-    def _watch_lag(self) -> None:
-        self._end_watch = self._machinery.engine.watch_lag(self._late)
-
-    def _late(self, lag: float) -> None:
-        if lag > max(self._lag_max, _LAG_WARNED_AT) and self._lag_max < _LAG_WARNED_AT:
-            message = (
-                f"the engine was held up for {lag:.1f} s: a C call kept the interpreter lock, or the machine is overloaded; "
-                "time limits are late by as much"
-            )
-            _log.warning("run %s: %s", self.run_id, message)
-            self._broadcast.emit(RunWarning, message=message)
-        self._lag_max = max(self._lag_max, lag)
+        self._machinery.engine.post(self._lag.begin)
 
     def _stop_feeding(self) -> None:
         self._feeder.stop()
 
     def _settled(self, result: ParallelTaskResult) -> None:
         self._metrics.count(result)
+        if self._spending is not None:
+            self._spending.forget(result.index)
         if not self.outlet.streamed:
             self._feeder.handed_out()
         if self._submitted is not None:
@@ -242,11 +250,11 @@ class ActiveRun:
 
     def _finished(self) -> None:
         """Everything is settled and nothing unwinds: close up on a thread that may block."""
-        self._end_watch()
+        self._lag.end()
         self._feeder.stop()
         wall = self._machinery.clock.monotonic() - self._started
         self.metrics = self._metrics.to_dict(
-            wall=wall, peak=self.run.metrics["peak"], abandoned=self.run.metrics["abandoned"], lag_max=self._lag_max
+            wall=wall, peak=self.run.metrics["peak"], abandoned=self.run.metrics["abandoned"], lag_max=self._lag.worst
         )
         self._machinery.threads.run(self._close)
 

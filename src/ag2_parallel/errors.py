@@ -118,7 +118,7 @@ class TaskStopped(BaseException):
 
     Attributes:
         reason: Why the task has to end: `deadline`, `attempt_deadline`, `idle`, `run_deadline`,
-            `cancelled` or `fail_fast`.
+            `cancelled`, `fail_fast` or `budget`.
     """
 
     def __init__(self, reason: str = "cancelled") -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import (
     MAX_WORKERS,
+    Breaker,
+    Budget,
     Console,
     HandleErrors,
     RetryPolicy,
@@ -28,7 +30,7 @@ ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
 UNAVAILABLE: Final = frozenset({
-    "rate_limits", "adaptive", "budget", "breaker", "hedge_after", "count_waiting", "journal", "cassette", "order",
+    "rate_limits", "adaptive", "hedge_after", "count_waiting", "journal", "cassette", "order",
 })  # fmt: skip
 """Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
@@ -44,6 +46,8 @@ class RunnerOptions(TypedDict, total=False):
     max_abandoned: int | None
     retry: int | RetryPolicy
     model_retry: int | RetryPolicy
+    budget: Budget | None
+    breaker: Breaker | None
     backend: Literal["local"]
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
@@ -71,6 +75,8 @@ class Options:
         max_abandoned: Stuck threads past which nothing new starts; None: `max(8, max_workers)`.
         retry: Attempts of a whole task.
         model_retry: Attempts of each model call.
+        budget: How much the model calls of the run and of each task may use.
+        breaker: What happens when task after task fails for one cause.
         backend: Where tasks run; "local" is threads of this process.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -92,6 +98,8 @@ class Options:
     max_abandoned: int | None = None
     retry: int | RetryPolicy = 1
     model_retry: int | RetryPolicy = 5
+    budget: Budget | None = None
+    breaker: Breaker | None = None
     backend: str = "local"
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -195,6 +203,10 @@ def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    for name, kind, example in (("budget", Budget, "max_tokens=100_000"), ("breaker", Breaker, "same_failures=10")):
+        value = values.get(name)
+        if value is not None and not isinstance(value, kind):
+            yield f"option {name}: {value!r} is not a {kind.__name__}, such as {kind.__name__}({example})"
     resources = values.get("resources")
     if resources is not None and not (isinstance(resources, Mapping) and all(map(callable, resources.values()))):
         yield "option resources: not a mapping from names to functions that make something"

@@ -84,6 +84,82 @@ class RetryPolicy:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much the model calls of a run, and those of each task, may use.
+
+    A call is refused once the answers so far have reached a limit; calls in flight are let finish, so the
+    overshoot is at most what they use. Retries count. Tokens are those of the answers' usage blocks, prompt and
+    completion, plus the estimate for calls that were sent and brought none; costs are those of the usage blocks.
+
+    Attributes:
+        max_cost: US dollars for the whole run; past it the run stops. Every model must have a known price.
+        max_tokens: Tokens for the whole run; past it the run stops.
+        max_task_cost: US dollars for each task, all its attempts together; past it that task fails.
+        max_task_tokens: Tokens for each task, all its attempts together; past it that task fails.
+    """
+
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_task_cost: float | None = None
+    max_task_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense, and a budget without a limit."""
+        problems = [
+            f"Budget {name}: {value!r} is not a number of US dollars above 0; use None for no limit"
+            for name in ("max_cost", "max_task_cost")
+            if (value := getattr(self, name)) is not None and not (is_number(value) and value > 0)
+        ]
+        problems += [
+            f"Budget {name}: {value!r} is not a whole number of tokens above 0; use None for no limit"
+            for name in ("max_tokens", "max_task_tokens")
+            if (value := getattr(self, name)) is not None and not (_is_int(value) and value > 0)
+        ]
+        if all(limit is None for limit in (self.max_cost, self.max_tokens, self.max_task_cost, self.max_task_tokens)):
+            problems.append("Budget: it has no limit; give max_cost, max_tokens, max_task_cost or max_task_tokens")
+        if problems:
+            raise ConfigurationError(problems)
+
+    @property
+    def limits_cost(self) -> bool:
+        """Whether every model's price must be known."""
+        return self.max_cost is not None or self.max_task_cost is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """What happens when task after task fails for one and the same cause.
+
+    Failures have one cause if they agree in kind and status code, in the endpoint where the message names one,
+    and, unless the kind says enough (authentication, quota, connection, rate_limit, timeout, provider), in the
+    message with numbers and identifiers left out. A success, or a failure for another cause, starts the count
+    anew; tasks that were cancelled, skipped or never started do not count.
+
+    Attributes:
+        same_failures: So many tasks in a row, 1 to 1,000,000.
+        action: "stop" ends the run: nothing new starts, running tasks finish. "pause" starts nothing for a
+            while and then lets one task through: the run goes on if that succeeds, else it waits twice as long.
+        probe_after: Seconds of the first pause, above 0; later ones grow to 600 seconds or to this, if that is more.
+    """
+
+    same_failures: int = 10
+    action: Literal["stop", "pause"] = "stop"
+    probe_after: float = 30.0
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        problems = []
+        if not _is_int(self.same_failures) or not 1 <= self.same_failures <= 1_000_000:
+            problems.append(f"Breaker same_failures: {self.same_failures!r} is not a whole number from 1 to 1000000")
+        if self.action not in {"stop", "pause"}:
+            problems.append(f'Breaker action: {self.action!r} is neither "stop" nor "pause"')
+        if not is_number(self.probe_after) or not 0 < self.probe_after <= MAX_SECONDS:
+            problems.append(f"Breaker probe_after: {self.probe_after!r} is not a number of seconds above 0")
+        if problems:
+            raise ConfigurationError(problems)
+
+
 def is_number(value: object) -> bool:
     """Whether `value` is a finite number; a bool is none."""
     if not isinstance(value, int | float) or isinstance(value, bool):

@@ -201,6 +201,9 @@ class Framework(Protocol):
     def problems(self, task: ParallelTask, agent: object) -> list[str]:
         """What stands against running `agent` (or, with None, the task's `agent_config`), before anything starts."""
 
+    def models(self, task: ParallelTask, agent: object) -> list[tuple[str, str, bool]]:
+        """The models that configurations name: name, endpoint or "", and whether a price stands there. Imports no AG2."""
+
     def warm_up(self) -> None:
         """Pay the one-off costs: import the AG2 line and what its first chat loads. Blocking; once a process."""
 
@@ -258,6 +261,9 @@ class BackendListener(Protocol):
 
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """The attempt's code is at its end, whatever became of the task meanwhile."""
+
+    def attempt_cut_off(self, index: int, attempt: int, error: TaskError) -> None:
+        """The attempt was refused a model call for good: it has to end, and its task fails with `error`."""
 
     def attempt_alive(self, index: int, attempt: int) -> None:
         """A sign of life."""

@@ -49,6 +49,19 @@ def test_an_endless_source_is_read_as_results_are_taken():
     assert source.pulled <= 10 + 2 * 4 + 1
 
 
+def broken(ctx):
+    raise ValueError("broken")
+
+
+def test_a_run_that_stops_reads_no_more_of_an_endless_source():
+    tasks = (ParallelTask(f"t{number}", run=broken) for number in itertools.count())
+    with pytest.raises(RunFailedError) as caught:
+        runner(handle_errors="fail_fast").run(tasks)
+    assert len(caught.value.results) <= 10 + 2 * 4
+    tasks = (ParallelTask(f"t{number}", run=ok) for number in itertools.count())
+    assert runner(run_timeout=0.2).run(tasks).stop_reason == "run_timeout"
+
+
 def test_nothing_starts_before_the_first_result_is_asked_for():
     source = Source()
     stream = runner().stream(source)

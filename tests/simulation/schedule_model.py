@@ -4,7 +4,7 @@ from ag2_parallel.core.commands import Returned
 from ag2_parallel.results import TaskStatus
 
 INSIST_FOR = 0.25
-STOP_REASONS = {"deadline", "attempt_deadline", "idle", "run_deadline", "cancelled", "fail_fast"}
+STOP_REASONS = {"deadline", "attempt_deadline", "idle", "run_deadline", "cancelled", "fail_fast", "budget"}
 
 
 class ScheduleModel:
@@ -20,6 +20,9 @@ class ScheduleModel:
         self.not_before, self.stages = {}, []
         self.paused = self.closed = self.finished = False
         self.hold = self.reason = None
+        self.held, self.probe, self.probe_at = False, None, 0.0
+        self.row = []  # causes of the tasks that failed last, one after another
+        self.exhausted = False
 
     # ---- carrying out commands, with what must hold for each
 
@@ -33,6 +36,10 @@ class ScheduleModel:
         task, key = self.tasks[c.index], (c.index, c.attempt)
         assert not self.stages
         assert not self.paused
+        if self.held:
+            assert self.now >= self.probe_at
+            assert self.probe is None, "one at a time is let through"
+            self.probe = c.index
         assert c.index not in self.settled
         assert self.running() < self.workers
         assert len(self.abandoned) < self.cap
@@ -120,12 +127,33 @@ class ScheduleModel:
             case TaskStatus.SUCCEEDED:
                 assert c.stop_reason is None
         self.settled[c.index] = c
+        if c.attempts and not self.stages and not self.held:
+            cause = c.error.kind if c.error else c.stop_reason
+            self.row = [] if cause is None else [*self.row, cause] if self.row[-1:] == [cause] else [cause]
+
+    def on_tripped(self, c):
+        assert not self.stages
+        assert c.waiting == sum(not self.started.get(index) for index in self.tasks.keys() - self.settled.keys())
+        if self.held:
+            assert self.probe is not None
+            assert c.pause == min(2 * self.pause_length, 600.0)
+        else:
+            assert c.failures == len(self.row) == self.breaker.same_failures
+            assert c.pause == (None if self.breaker.action == "stop" else self.breaker.probe_after)
+        self.held, self.probe, self.row, self.pause_length = True, None, [], c.pause
+        self.probe_at = float("inf") if c.pause is None else self.now + c.pause
+
+    def on_recovered(self, c):
+        assert self.held
+        assert self.settled[self.probe].status is TaskStatus.SUCCEEDED
+        self.held, self.probe = False, None
 
     def on_stopping(self, c):
         assert self.stages in ([], [False])
         assert c.stop_running or not self.stages
         self.stages.append(c.stop_running)
         self.reason = self.reason or c.reason
+        assert (c.reason == "breaker") <= self.held
 
     def on_finish(self, c):
         assert self.closed
@@ -175,3 +203,4 @@ class ScheduleModel:
             all_decided = self.closed and len(self.settled) == len(self.tasks)
             yield self.run_timeout if not (self.stages and self.stages[-1]) and not all_decided else None
             yield self.hold
+            yield self.probe_at if self.held and not self.stages and self.probe_at > self.now else None

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from schedule_model import INSIST_FOR, ScheduleModel
 
 from ag2_parallel.core.schedule import Schedule, ScheduledTask, SchedulePolicy
-from ag2_parallel.policies import RetryPolicy
+from ag2_parallel.policies import Breaker, RetryPolicy
 from ag2_parallel.results import TaskError, TaskStatus
 
 PATIENCE = 20.0
@@ -17,6 +17,8 @@ ERRORS = {
     kind: TaskError(type="SomeError", message=kind, kind=kind, retryable=kind != "tool", retry_after=after)
     for kind, after in {"agent": None, "rate_limit": 2.0, "authentication": None, "tool": None}.items()
 }
+
+SPENT = TaskError(type="TaskStopped", message="spent", kind="budget", retryable=False)
 
 limits = st.sampled_from([None, None, 0.5, 1.0, 3.0])
 specs = st.fixed_dictionaries({
@@ -36,16 +38,18 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         grace=st.sampled_from([0.0, 0.5]),
         cap=st.sampled_from([None, 1, 2]),
         run_timeout=st.sampled_from([None, None, 6.0]),
+        breaker=st.sampled_from([None, None, Breaker(2), Breaker(2, "pause", 2.0), Breaker(1, "pause", 500.0)]),
         seed=st.integers(0, 100),
     )
-    def begin(self, workers, strategy, grace, cap, run_timeout, seed):
+    def begin(self, workers, strategy, grace, cap, run_timeout, breaker, seed):
         self.now = 0.0
         self.workers, self.grace, self.run_timeout = workers, grace, run_timeout
         self.cap = max(8, workers) if cap is None else cap
+        self.breaker = breaker
         self.fail_fast = strategy == "fail_fast"
         policy = SchedulePolicy(
             max_workers=workers, handle_errors=strategy, grace=grace, max_abandoned=cap, run_timeout=run_timeout,
-            abandoned_patience=PATIENCE, insist_for=INSIST_FOR,
+            abandoned_patience=PATIENCE, insist_for=INSIST_FOR, breaker=breaker,
         )  # fmt: skip
         self.schedule = Schedule(policy, 0.0, random.Random(seed))
         self.forget_everything()
@@ -98,7 +102,24 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         self.workers = max(1, self.running())
         if not self.running() and not self.stages and self.hold is None:
             self.hold = self.now + 1.0
+        if self.probe == key[0]:
+            self.probe = None
         self.obey(self.schedule.refused(*key, self.now))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def cut_off(self, data):
+        key = data.draw(st.sampled_from(sorted(self.open)))
+        ran = self.open[key] == "running"
+        was = self.settled.get(key[0])
+        self.obey(self.schedule.cut_off(*key, SPENT, self.now))
+        settle = self.settled.get(key[0])
+        assert (settle.status, settle.stop_reason) == (TaskStatus.FAILED, "budget") if ran else settle is was
+
+    @rule()
+    def exhaust(self):
+        self.exhausted = True
+        self.obey(self.schedule.exhaust("budget", self.now))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), waits=st.sampled_from([None, True, False]))
@@ -171,9 +192,19 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
 
     @invariant()
     def no_slot_is_idle(self):
-        free = not self.stages and not self.paused and self.hold is None and len(self.abandoned) < self.cap
+        held = self.held and (self.probe is not None or self.now < self.probe_at)
+        free = not held and not self.stages and not self.paused and self.hold is None and len(self.abandoned) < self.cap
         if free and self.running() < self.workers and not (self.run_timeout and self.now >= self.run_timeout):
             assert not self.ready()
+
+    @invariant()
+    def an_exhausted_run_stops_when_a_task_waits(self):
+        if self.exhausted and not self.stages:
+            assert self.schedule.waiting_count == 0
+
+    @invariant()
+    def one_cause_trips_the_breaker(self):
+        assert self.breaker is None or self.held or len(self.row) < self.breaker.same_failures or self.stages
 
     @invariant()
     def wakes_in_time(self):

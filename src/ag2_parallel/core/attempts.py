@@ -48,13 +48,16 @@ class Attempts:
         return len(self._open) - self.running - self.abandoned
 
     def begin(self, record: TaskRecord, now: float) -> float | None:
-        """Start the next attempt of a task; returns the time of its own limit, or None without one."""
+        """Start the next attempt of a task, whose time begins with the first; returns the attempt's own limit, or None."""
         task = record.task
         record.attempts += 1
         attempt = AttemptRecord(record, record.attempts, now)
         record.current = attempt
         self._open[task.index, attempt.number] = attempt
         self.running += 1
+        if record.attempts == 1 and task.timeout is not None:
+            record.limit = now + task.timeout
+            record.limit_alarm = self._timers.arm(record.limit, Alarm.TASK_LIMIT, record)
         if task.idle_timeout is not None:
             attempt.idle_alarm = self._timers.arm(now + task.idle_timeout, Alarm.IDLE_LIMIT, attempt)
         if task.attempt_timeout is None:
@@ -108,9 +111,13 @@ class Attempts:
         self.running -= 1
         self._timers.cancel(attempt.limit_alarm)
         self._timers.cancel(attempt.idle_alarm)
-        attempt.record.attempts -= 1
-        attempt.record.current = None
-        return attempt.record
+        record = attempt.record
+        record.attempts -= 1
+        record.current = None
+        if not record.attempts:  # its time has not begun
+            self._timers.cancel(record.limit_alarm)
+            record.limit = None
+        return record
 
     def state_of(self, index: int, number: int) -> AttemptState | None:
         """Where an attempt is; None once its code has ended."""

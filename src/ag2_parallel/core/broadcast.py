@@ -28,7 +28,7 @@ class Broadcast:
     def __init__(self, observers: Sequence[Observer], run_id: str) -> None:
         """The thread starts with the first thing there is to tell."""
         self._observers = list(observers)
-        self._run_id = run_id
+        self.run_id = run_id
         self._queue: deque[Event | Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -43,7 +43,7 @@ class Broadcast:
         """Make an event and queue it; nothing at all where nobody listens. Safe from any thread."""
         if not self._observers:
             return
-        self._put(event(run_id=self._run_id, **fields))
+        self._put(event(run_id=self.run_id, **fields))
 
     def call(self, function: Callable[[], None]) -> None:
         """Call `function` on the observers' thread, in order with the events."""
@@ -75,7 +75,7 @@ class Broadcast:
             self._thread.join(timeout)
         if self.dropped:
             _log.warning(
-                "run %s: %d progress events were dropped because observers were slow", self._run_id, self.dropped
+                "run %s: %d progress events were dropped because observers were slow", self.run_id, self.dropped
             )
 
     def _tell_all(self) -> None:

@@ -32,7 +32,7 @@ class Stop:
     Attributes:
         index: The task's place in the input.
         attempt: The attempt's number.
-        reason: `deadline`, `attempt_deadline`, `idle`, `run_deadline`, `cancelled` or `fail_fast`.
+        reason: `deadline`, `attempt_deadline`, `idle`, `run_deadline`, `cancelled`, `fail_fast` or `budget`.
     """
 
     index: int
@@ -125,6 +125,28 @@ class Stopping:
 
 
 @dataclass(frozen=True, slots=True)
+class Tripped:
+    """The last tasks failed for one cause. `Stopping` follows, or nothing starts before the next probe.
+
+    Attributes:
+        cause: What they failed for, in words.
+        failures: How many in a row.
+        waiting: How many tasks that never started do not start now.
+        pause: Seconds to the next probe; None: the run stops.
+    """
+
+    cause: str
+    failures: int
+    waiting: int
+    pause: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The probe succeeded: things start again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """The input is closed, every task settled and nothing unwinds any more. Exactly once, the last but for `Returned`.
 
@@ -135,4 +157,4 @@ class Finish:
     stop_reason: str | None
 
 
-Command: TypeAlias = Start | Stop | Insist | Ended | Returned | Retry | Settle | Stopping | Finish
+Command: TypeAlias = Start | Stop | Insist | Ended | Returned | Retry | Settle | Stopping | Tripped | Recovered | Finish

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ag2_parallel.core.commands import Retry, Settle, Stopping
+from ag2_parallel.core.breaker import Circuit, cause_of
+from ag2_parallel.core.commands import Recovered, Retry, Settle, Stopping, Tripped
 from ag2_parallel.core.retrying import decide
 from ag2_parallel.core.scheduled import Verdict
 from ag2_parallel.core.timers import Alarm
-from ag2_parallel.core.transitions import TaskEvent, TaskState
+from ag2_parallel.core.transitions import AttemptState, TaskEvent, TaskState
 from ag2_parallel.results import TaskError, TaskStatus
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.core.attempts import Attempts
     from ag2_parallel.core.backlog import Backlog
+    from ag2_parallel.core.breaker import Trip
     from ag2_parallel.core.commands import Command
     from ag2_parallel.core.scheduled import AttemptRecord, SchedulePolicy, TaskRecord
     from ag2_parallel.core.timers import Timers
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 OUT_OF_TIME: Final = Verdict(TaskStatus.TIMED_OUT, "deadline")
 """The outcome of a task that ran into its own limit."""
 
-_TASK_REASONS: Final = {"fail_fast": "fail_fast", "run_timeout": "run_deadline"}
+_TASK_REASONS: Final = {
+    "fail_fast": "fail_fast", "run_timeout": "run_deadline", "budget": "budget", "breaker": "breaker"
+}  # fmt: skip
 """What the stop of a run is called in its tasks; any other is `cancelled`."""
 
 _ENDED_BADLY: Final = (TaskStatus.FAILED, TaskStatus.TIMED_OUT)
@@ -35,10 +39,13 @@ class Decisions:
     Attributes:
         stop_reason: What ends the run early, or None.
         task_reason: The same as the tasks are told; set once the run stops, and nothing starts any more.
+        exhausted: What stops the run as soon as a task waits; None: nothing.
+        circuit: Whether the breaker lets something start.
     """
 
     __slots__ = (
-        "_attempts", "_backlog", "_fail_fast", "_rng", "_stops_running", "_timers", "stop_reason", "task_reason"
+        "_attempts", "_backlog", "_fail_fast", "_rng", "_stops_running", "_timers", "circuit", "exhausted",
+        "stop_reason", "task_reason",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +53,8 @@ class Decisions:
     ) -> None:
         self.stop_reason: str | None = None
         self.task_reason: str | None = None
+        self.exhausted: str | None = None
+        self.circuit = Circuit(policy.breaker)
         self._stops_running = False
         self._fail_fast = policy.handle_errors == "fail_fast"
         self._rng = rng
@@ -60,6 +69,8 @@ class Decisions:
         waiting = self.settle_alone(record, verdict, out)
         if verdict.status is TaskStatus.SUCCEEDED:
             self._backlog.release(waiting)
+            if self.circuit.succeeded(record.task.index):
+                out.append(Recovered())
             return
         cascade = [(record.task.index, waiting)] if waiting else []
         while cascade:
@@ -72,6 +83,9 @@ class Decisions:
                         cascade.append((dependant.task.index, behind))
         if self._fail_fast and verdict.status in _ENDED_BADLY and self.task_reason is None:
             self.begin_stop("fail_fast", stop_running=True, now=now, out=out)
+        if record.attempts and verdict.status in _ENDED_BADLY:
+            cause = cause_of(verdict.error, verdict.stop_reason)
+            self._tripped(self.circuit.failed(record.task.index, cause), now, out)
 
     def settle_alone(self, record: TaskRecord, verdict: Verdict, out: list[Command]) -> list[TaskRecord]:
         """Decide a task's outcome and return those that wait for it."""
@@ -91,6 +105,7 @@ class Decisions:
             self.settle(record, verdict, now, out)
             return
         out.append(Retry(record.task.index, record.attempts, delay, error))
+        self._tripped(self.circuit.probe_failed(record.task.index, cause_of(error, None)), now, out)
         record.last = verdict
         record.not_before = now + delay
         if record.ended == "stopping":
@@ -129,7 +144,33 @@ class Decisions:
                 self._attempts.stop(record.current, word, now, out)
                 self.settle_alone(record, Verdict(TaskStatus.CANCELLED, word), out)
 
+    def stop_if_exhausted(self, now: float, out: list[Command]) -> None:
+        """Stop a run that may start nothing more, if a task waits."""
+        waiting = self._backlog.added - self._backlog.settled - self._attempts.running
+        if self.exhausted is not None and waiting:
+            self.begin_stop(self.exhausted, stop_running=False, now=now, out=out)
+
+    def _tripped(self, trip: Trip | None, now: float, out: list[Command]) -> None:
+        if trip is None or self.task_reason is not None:
+            return
+        waiting = sum(not record.attempts for record in self._backlog.records.values())
+        out.append(Tripped(str(trip.cause), trip.failures, waiting, trip.pause))
+        if trip.pause is None:
+            self.begin_stop("breaker", stop_running=False, now=now, out=out)
+        else:
+            self._timers.arm(now + trip.pause, Alarm.PROBE, self.circuit)
+
     # ---- limits
+
+    def cut_off(self, index: int, number: int, error: TaskError, now: float, out: list[Command]) -> None:
+        """An attempt may not go on: it is stopped and its task fails; nothing, if it was stopped before."""
+        record = self._backlog.records.get(index)
+        attempt = None if record is None else record.current
+        if record is None or attempt is None or attempt.number != number or attempt.state is not AttemptState.RUNNING:
+            return
+        reason = "budget" if error.kind == "budget" else "error"
+        self._attempts.stop(attempt, "budget", now, out)
+        self.settle(record, Verdict(TaskStatus.FAILED, reason, error), now, out)
 
     def due(self, record: TaskRecord, _now: float, _out: list[Command]) -> None:
         """A backoff is over."""

@@ -11,10 +11,12 @@ import logging
 import os
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+
+T = TypeVar("T")
 
 _log = logging.getLogger("ag2_parallel")
 
@@ -79,6 +81,14 @@ class Engine:
     def call(self, coroutine: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
         """Run a coroutine on the loop and wait for it from another thread."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout)
+
+    def ask(self, function: Callable[[], T], timeout: float | None = None) -> T:
+        """What `function` returns on the loop, where nothing changes meanwhile; from any other thread."""
+
+        async def answer() -> T:
+            return function()
+
+        return cast("T", self.call(answer(), timeout))
 
     def watch_lag(self, late: Callable[[float], None]) -> Callable[[], None]:
         """Call `late(seconds)` for each heartbeat with its delay; returns what ends that. On the loop only."""

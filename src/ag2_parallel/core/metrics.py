@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ag2_parallel.results import TaskStatus
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class RunMetrics:
     longest: float = 0.0
     waited: float = 0.0
     model_calls: int = 0
+    spared: int = 0
     groups: dict[str, GroupMetrics] = field(default_factory=dict)
 
     def count(self, result: ParallelTaskResult) -> None:
@@ -57,6 +59,7 @@ class RunMetrics:
         self.longest = max(self.longest, result.duration)
         self.waited += result.waited
         self.model_calls += result.usage.calls + result.usage.unreported_calls
+        self.spared += result.status is TaskStatus.SKIPPED and result.stop_reason == "breaker"
         if result.group is not None:
             self.groups.setdefault(result.group, GroupMetrics()).count(result)
 
@@ -73,6 +76,7 @@ class RunMetrics:
             "waited": self.waited,
             "abandoned": abandoned,
             "model_calls": self.model_calls,
+            "spared": self.spared,
             "engine_lag_max": lag_max,
             "groups": {name: group.to_dict() for name, group in self.groups.items()},
         }

@@ -15,12 +15,13 @@ import logging
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel import events
 from ag2_parallel.core import commands
 from ag2_parallel.core.alarm import Alarm
 from ag2_parallel.core.entries import Entry, NewTask, RunHooks, as_gone
+from ag2_parallel.core.notices import Notices
 from ag2_parallel.core.outcome import finished_result
 from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
@@ -76,6 +77,7 @@ class Run:
         self._entries: dict[int, Entry] = {}
         self._alarm = Alarm(engine.loop, clock, lambda: self._guarded(self._tick))
         self._amended: dict[int, str] = {}
+        self.notices = Notices(broadcast)
         self.counts = dict.fromkeys(map(str, TaskStatus), 0)
 
     # ---- from other threads
@@ -109,6 +111,17 @@ class Run:
             lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
         )
 
+    def exhaust(self, why: str, *, stop: bool) -> None:
+        """The budget is used up: nothing new starts. The run is stopped if a task waits, or in any case."""
+
+        def do() -> None:
+            self.notices.why.setdefault("budget", why)
+            now = self._clock.monotonic()
+            schedule = self._schedule
+            self._do(schedule.stop("budget", stop_running=False, now=now) if stop else schedule.exhaust("budget", now))
+
+        self._post(do)
+
     def pause(self, by: str = "user") -> None:
         """Start nothing until whoever paused resumes; running tasks and the clocks go on."""
         self._post(lambda: self._do(self._schedule.pause(self._clock.monotonic(), by)))
@@ -123,11 +136,7 @@ class Run:
 
     def on_loop(self, function: Callable[[], T], timeout: float | None = None) -> T:
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
-
-        async def ask() -> T:
-            return function()
-
-        return cast("T", self._engine.call(ask(), timeout))
+        return self._engine.ask(function, timeout)
 
     def numbers(self) -> dict[str, int]:
         """How many tasks and threads are where."""
@@ -143,6 +152,10 @@ class Run:
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """See `ports.BackendListener`."""
         self._post(lambda: self._attempt_ended(index, attempt, outcome))
+
+    def attempt_cut_off(self, index: int, attempt: int, error: TaskError) -> None:
+        """See `ports.BackendListener`."""
+        self._post(lambda: self._do(self._schedule.cut_off(index, attempt, error, self._clock.monotonic())))
 
     def attempt_alive(self, index: int, attempt: int) -> None:
         """See `ports.BackendListener`."""
@@ -190,12 +203,9 @@ class Run:
 
     def _do(self, todo: Iterable[commands.Command]) -> None:
         queue = deque(todo)
-        try:
-            while queue:
-                command = queue.popleft()
-                queue.extend(_HANDLERS[type(command)](self, command) or ())
-        except Exception as error:
-            self._break_off(error)
+        while queue:
+            command = queue.popleft()
+            queue.extend(_HANDLERS[type(command)](self, command) or ())
         self._arm()
 
     def _break_off(self, error: Exception) -> None:
@@ -233,8 +243,7 @@ class Run:
         )
         now = self._clock.monotonic()
         if not self.backend.start(order):
-            message = "no thread could be started; fewer tasks run at once"
-            self._broadcast.emit(events.RunWarning, message=message)
+            self.notices.warn("no thread could be started; fewer tasks run at once")
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
         entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
@@ -275,7 +284,7 @@ class Run:
     def _settle(self, command: commands.Settle) -> None:
         entry = self._entries[command.index]
         now = self._clock.monotonic()
-        error = command.error or worded(entry, command, self._upstream)
+        error = command.error or worded(entry, command, self._upstream, self.notices.why)
         self._upstream.release(entry.depends_on)
         if command.attempts and not entry.log.is_decided(command.attempts):
             self._decide(entry, command.index, command.attempts, command.status, error)
@@ -292,17 +301,7 @@ class Run:
         self._upstream.settled(result)
         self._hooks.settled(result)
         self._outlet.put(result)
-        self._broadcast.emit(
-            events.TaskFinished,
-            task=result.name,
-            index=result.index,
-            attempt=result.attempts or None,
-            status=str(result.status),
-            stop_reason=result.stop_reason,
-            duration=result.duration,
-            error=str(result.error) if result.error else None,
-            usage=result.usage,
-        )
+        self.notices.finished(result)
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
@@ -316,7 +315,7 @@ class Run:
             del self._entries[index]
 
     def _stopping(self, command: commands.Stopping) -> None:
-        self._broadcast.emit(events.RunStopping, reason=command.reason, stopped_running=command.stop_running)
+        self.notices.stopping(command)
         self._hooks.stopping()
         if not self._closed:
             self.close()  # a source that is stuck must not hold up the end
@@ -345,5 +344,7 @@ _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]
     commands.Retry: Run._retry,  # noqa: SLF001
     commands.Settle: Run._settle,  # noqa: SLF001
     commands.Stopping: Run._stopping,  # noqa: SLF001
+    commands.Tripped: lambda run, command: run.notices.tripped(command),
+    commands.Recovered: lambda run, command: run.notices.recovered(command),
     commands.Finish: Run._finish,  # noqa: SLF001
 }

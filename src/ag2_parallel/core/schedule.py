@@ -97,6 +97,7 @@ class Schedule:
             Alarm.BACKOFF: self._decisions.due,
             Alarm.HOLD: self._hold_over,
             Alarm.PATIENCE: self._patience_over,
+            Alarm.PROBE: lambda circuit, _now, _out: circuit.probe_due(),
         }
         self._run_limit = None if policy.run_timeout is None else now + policy.run_timeout
         if self._run_limit is not None:
@@ -167,15 +168,19 @@ class Schedule:
             return self.ended(index, attempt, ok=False, error=None, how="unwound", now=now)
         out: list[Command] = []
         record = self._attempts.take_back(index, attempt)
-        if not record.attempts:  # its time has not begun
-            self._timers.cancel(record.limit_alarm)
-            record.limit = None
+        self._decisions.circuit.taken_back(index)
         self._backlog.queue(record, TaskEvent.REFUSED)
         self._max_workers = max(1, self._attempts.running)
         if self._decisions.task_reason is not None:
             self._decisions.settle_alone(record, self._decisions.undone(record), out)
         elif not self._attempts.running and self._hold is None:
             self._hold = self._timers.arm(now + _HOLD, Alarm.HOLD, self)
+        return self._proceed(now, out)
+
+    def cut_off(self, index: int, attempt: int, error: TaskError, now: float) -> list[Command]:
+        """An attempt may make no more model calls: it is stopped, and its task fails with `error` for good."""
+        out: list[Command] = []
+        self._decisions.cut_off(index, attempt, error, now, out)
         return self._proceed(now, out)
 
     def alive(self, index: int, attempt: int, now: float) -> None:
@@ -211,6 +216,11 @@ class Schedule:
         if not self._finished:
             self._decisions.begin_stop(reason, stop_running=stop_running, now=now, out=out)
         return self._proceed(now, out)
+
+    def exhaust(self, reason: str, now: float) -> list[Command]:
+        """Nothing more may start. The run stops, for `reason`, as soon as a task waits, and finishes if none does."""
+        self._decisions.exhausted = reason
+        return self._proceed(now, [])
 
     def pause(self, now: float, by: str = "user") -> list[Command]:
         """Start nothing until whoever paused resumes; what runs goes on, and so do the limits."""
@@ -286,6 +296,7 @@ class Schedule:
 
     def _proceed(self, now: float, out: list[Command]) -> list[Command]:
         """The end of every method: start what can start, and look whether that was all."""
+        self._decisions.stop_if_exhausted(now, out)
         if self._decisions.task_reason is None and not self._paused and self._hold is None:
             self._fill(now, out)
         all_settled = self._backlog.settled == self._backlog.added
@@ -298,7 +309,8 @@ class Schedule:
     def _fill(self, now: float, out: list[Command]) -> None:
         if self._run_limit is not None and now >= self._run_limit:
             return  # its alarm is about to stop the run
-        while self._backlog.ready and self._attempts.running < self._max_workers:
+        circuit = self._decisions.circuit
+        while self._backlog.ready and self._attempts.running < self._max_workers and circuit.lets_start:
             if self._blocked:
                 if self._patience is None:
                     self._patience = self._timers.arm(now + self._policy.abandoned_patience, Alarm.PATIENCE, self)
@@ -313,15 +325,12 @@ class Schedule:
 
     def _start(self, record: TaskRecord, now: float, out: list[Command]) -> None:
         record.move(TaskEvent.STARTED)
+        self._decisions.circuit.started(record.task.index)
         deadline = self._attempts.begin(record, now)
-        task = record.task
-        if record.attempts == 1 and task.timeout is not None:
-            record.limit = now + task.timeout
-            record.limit_alarm = self._timers.arm(record.limit, Alarm.TASK_LIMIT, record)
         for limit in (record.limit, self._run_limit):
             if limit is not None and (deadline is None or limit < deadline):
                 deadline = limit
-        out.append(Start(task.index, record.attempts, deadline))
+        out.append(Start(record.task.index, record.attempts, deadline))
 
     @property
     def _blocked(self) -> bool:

@@ -17,6 +17,7 @@ from ag2_parallel.policies import RetryPolicy
 
 if TYPE_CHECKING:
     from ag2_parallel.core.lazy_heap import Entry
+    from ag2_parallel.policies import Breaker
     from ag2_parallel.results import TaskError, TaskStatus
 
 _ONE_ATTEMPT = RetryPolicy(1)
@@ -59,6 +60,7 @@ class SchedulePolicy:
         run_timeout: Seconds for the whole run; None: no limit.
         abandoned_patience: Seconds after which a run that `max_abandoned` holds up is stopped.
         insist_for: Seconds from insisting to giving up.
+        breaker: What happens when task after task fails for one cause; None: nothing.
     """
 
     max_workers: int
@@ -68,6 +70,7 @@ class SchedulePolicy:
     run_timeout: float | None = None
     abandoned_patience: float = 60.0
     insist_for: float = 0.1
+    breaker: Breaker | None = None
 
 
 class Verdict(NamedTuple):

@@ -23,6 +23,7 @@ class Alarm(IntEnum):
     BACKOFF = 6
     HOLD = 7
     PATIENCE = 8
+    PROBE = 9
 
 
 class Timers:

@@ -9,7 +9,7 @@ from ag2_parallel.results import TaskError, TaskStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ag2_parallel.core.commands import Settle
+    from ag2_parallel.core.commands import Settle, Tripped
     from ag2_parallel.core.entries import Entry
     from ag2_parallel.core.upstream import Upstream
     from ag2_parallel.tasks import ParallelTask
@@ -19,12 +19,17 @@ _RUN_REASONS = {
     "fail_fast": 'another task failed and handle_errors is "fail_fast"',
     "cancelled": "the run was cancelled or interrupted",
     "source_error": "the source of tasks failed",
+    "budget": "the run's budget is used up",
+    "breaker": "task after task failed for one cause",
     "dependency": "a task it depends on did not succeed",
 }
 
 
-def worded(entry: Entry, settle: Settle, upstream: Upstream) -> TaskError | None:
-    """The error of a task whose end the schedule decided; None for one that succeeded."""
+def worded(entry: Entry, settle: Settle, upstream: Upstream, why: Mapping[str, str]) -> TaskError | None:
+    """The error of a task whose end the schedule decided; None for one that succeeded.
+
+    `why` says what stopped the run, by its reason, where more is known than the reason says.
+    """
     if settle.status is TaskStatus.SUCCEEDED:
         return None
     limits: Mapping[str | None, float | None] = {
@@ -38,6 +43,7 @@ def worded(entry: Entry, settle: Settle, upstream: Upstream) -> TaskError | None
         settle.stop_reason,
         limit=limits.get(settle.stop_reason),
         because=upstream.name_of(settle.because) if settle.because is not None else None,
+        why=why.get(settle.stop_reason or ""),
         last=entry.log.last_error,
     )
 
@@ -55,6 +61,7 @@ def decided_error(
     *,
     limit: float | None = None,
     because: str | None = None,
+    why: str | None = None,
     last: TaskError | None = None,
 ) -> TaskError:
     """The error of a task whose end the schedule decided.
@@ -65,6 +72,7 @@ def decided_error(
         stop_reason: Why.
         limit: The seconds that were up, for a time limit.
         because: Name of the dependency that did not succeed.
+        why: What stopped the run, where more is known than `stop_reason` says.
         last: What the attempt before failed with, if one did.
     """
     after = f"; its last attempt failed with {last}" if last is not None else ""
@@ -73,12 +81,32 @@ def decided_error(
             type="TimeoutError", message=_time_up(task.name, stop_reason, limit) + after, kind="timeout", retryable=True
         )
     verb = "was not started" if status is TaskStatus.SKIPPED else "was stopped"
-    reason = _RUN_REASONS.get(stop_reason or "", stop_reason or "the run was stopped")
+    reason = why or _RUN_REASONS.get(stop_reason or "", stop_reason or "the run was stopped")
     if because is not None:
         reason = f'it depends on "{because}", which did not succeed'
     return TaskError(
         type="TaskStopped", message=f'task "{task.name}" {verb}: {reason}{after}', kind="stopped", retryable=False
     )
+
+
+def one_cause(command: Tripped) -> str:
+    """What a breaker saw."""
+    times = "a task" if command.failures == 1 else f"the last {command.failures} tasks"
+    return f"{times} failed for one cause: {command.cause}"
+
+
+def tripped(command: Tripped) -> str:
+    """What a breaker saw and does about it."""
+    if command.pause is None:
+        return f"the run stops, {_tasks(command.waiting)} spared: {one_cause(command)}"
+    return (
+        f"nothing starts for {command.pause:g} s, then one task is let through "
+        f"({_tasks(command.waiting)} waiting): {one_cause(command)}"
+    )
+
+
+def _tasks(count: int) -> str:
+    return "1 task is" if count == 1 else f"{count:,} tasks are"
 
 
 def _time_up(name: str, stop_reason: str | None, limit: float | None) -> str:

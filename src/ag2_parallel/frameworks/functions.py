@@ -35,6 +35,10 @@ class FunctionFramework:
             found.append(f'task "{task.name}": output_type {problem}')
         return found
 
+    def models(self, task: ParallelTask, agent: object) -> list[tuple[str, str, bool]]:  # noqa: ARG002 - the port's
+        """Nothing is known before a function runs."""
+        return []
+
     def warm_up(self) -> None:
         """Nothing to warm up."""
 

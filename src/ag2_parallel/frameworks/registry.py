@@ -74,6 +74,13 @@ class Frameworks:
             return _worded(framework.problems(task, task.agent))
         return [] if callable(task.agent) else [unsupported(task)]
 
+    def models(self, task: ParallelTask) -> list[tuple[str, str, bool]]:
+        """The models that a task without problems is known to use: name, endpoint, and whether a price stands there."""
+        if task.run is not None or isinstance(task.agent, str):
+            return []
+        framework = self.classic if task.agent is None else self.recognising(task.agent)
+        return [] if framework is None else framework.models(task, task.agent)
+
     def warm_up_for(self, task: ParallelTask) -> None:
         """Pay the one-off costs of what the task may need; blocking, once a process."""
         if not self.is_warm_for(task):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from ag2_parallel.gate.budget import TaskSpending
+    from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
     from ag2_parallel.gate.request import ModelRequest
@@ -63,7 +65,20 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptSide:
-    """What the gate may ask of an attempt and tell it; see `Gate.open_attempt`."""
+    """What the gate may ask of an attempt and tell it.
+
+    Attributes:
+        retry: How often each model call is tried.
+        redactor: Masks what an error shows of an answer.
+        remaining: Seconds to the attempt's limit, None without one; called on the loop.
+        check_call: Called in the worker's thread before each call; raises `TaskStopped` to refuse it.
+        alive: Told, on the loop, that something of an answer arrived.
+        waiting: Told, on the loop, that the attempt begins (True) or ends (False) to wait for a next try.
+        emit: Takes an event's class and fields, on the loop.
+        observed: Whether anybody listens to events.
+        spending: The task's account, where there is a budget.
+        cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
+    """
 
     retry: RetryPolicy
     redactor: Redactor
@@ -73,6 +88,8 @@ class AttemptSide:
     waiting: Callable[[bool], None]
     emit: Callable[..., None]
     observed: Callable[[], bool]
+    spending: TaskSpending | None = None
+    cut_off: Callable[[str, str], None] = lambda _kind, _message: None
 
 
 class GatedAttempt:
@@ -88,7 +105,7 @@ class GatedAttempt:
         self.filtered = False
         self.shared = shared
         self.side = side
-        self.meter = Meter()
+        self.meter = Meter(side.spending)
         self._cut: str | None = None
         self._in_flight: set[Call | ForeignCall] = set()
         self._numbers = itertools.count(1)
@@ -132,6 +149,19 @@ class GatedAttempt:
     def refusal(self) -> str | None:
         """Why no call may start any more, or None."""
         return self._cut or ("cancelled" if self.shared.closed() else None)
+
+    def over_budget(self, tally: CallTally) -> bool:
+        """Whether the budget refuses a call, or one more try of it; the attempt then has to end.
+
+        To be asked right before a request is sent, after every wait; safe from any thread.
+        """
+        spending = self.side.spending
+        if spending is None:
+            return False
+        refusal = spending.refusal(tally.model, priced=lambda: tally.price() is not None)
+        if refusal is not None:
+            self.side.cut_off(refusal.kind, refusal.message)
+        return refusal is not None
 
     def foreign_call(
         self,

@@ -168,6 +168,10 @@ class Call:
     async def _try(self) -> Failure | None:
         """Send the request; None where the answer is on its way to the worker."""
         request, attempt = self._request, self._attempt
+        if request.metered and attempt.over_budget(self._tally):
+            self._settle("refused")
+            self.relay.fail(TaskStopped("budget"), at_once=True)
+            return None
         self._asked_usage = (
             request.takes_usage and not self._doubted and request.endpoint not in attempt.shared.no_usage
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.gate.attempt_gate import AttemptSide, GatedAttempt, Shared
 from ag2_parallel.gate.pool import Pool
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.gate.call import Call
     from ag2_parallel.gate.foreign_call import ForeignCall
-    from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
-    from ag2_parallel.redaction import Redactor
 
 
 class Gate:
@@ -56,41 +54,9 @@ class Gate:
             closed=lambda: self._closed,
         )
 
-    def open_attempt(
-        self,
-        *,
-        retry: RetryPolicy,
-        redactor: Redactor,
-        remaining: Callable[[], float | None],
-        check_call: Callable[[], None],
-        alive: Callable[[], None],
-        waiting: Callable[[bool], None],
-        emit: Callable[..., None],
-        observed: Callable[[], bool],
-    ) -> GatedAttempt:
-        """An attempt's access; safe from any thread.
-
-        Args:
-            retry: How often each model call is tried.
-            redactor: Masks what an error shows of an answer.
-            remaining: Seconds to the attempt's limit, None without one; called on the loop.
-            check_call: Called in the worker's thread before each call; raises `TaskStopped` to refuse it.
-            alive: Told, on the loop, that something of an answer arrived.
-            waiting: Told, on the loop, that the attempt begins (True) or ends (False) to wait for a next try.
-            emit: Takes an event's class and fields, on the loop.
-            observed: Whether anybody listens to events.
-        """
-        side = AttemptSide(
-            retry=retry,
-            redactor=redactor,
-            remaining=remaining,
-            check_call=check_call,
-            alive=alive,
-            waiting=waiting,
-            emit=emit,
-            observed=observed,
-        )
-        return GatedAttempt(self._shared, side)
+    def open_attempt(self, **parts: Any) -> GatedAttempt:
+        """An attempt's access; safe from any thread. `parts` are those of `AttemptSide`."""
+        return GatedAttempt(self._shared, AttemptSide(**parts))
 
     async def close(self) -> None:
         """Cut what is left and close every connection; on the engine loop. Nothing can be called afterwards."""

@@ -10,6 +10,7 @@ from ag2_parallel.usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from ag2_parallel.gate.budget import TaskSpending
     from ag2_parallel.gate.prices import Price
 
 UNNAMED_MODEL: Final = "unknown"
@@ -26,10 +27,12 @@ class CallTally:
     Attributes:
         model: The model that the request names.
         price: What its tokens cost; asked only when the usage is read, because a price table may still be loading.
+        spending: The task's account, where there is a budget.
     """
 
     model: str | None
     price: Callable[[], Price | None]
+    spending: TaskSpending | None = None
     prompt: int = 0
     cached: int = 0
     completion: int = 0
@@ -37,6 +40,7 @@ class CallTally:
     retried: int = 0
     unreported: int = 0
     estimated: int = 0
+    _charged: tuple[int, float] = (0, 0.0)
 
     def answer(self, block: Mapping[str, Any] | None, estimate: Callable[[], int]) -> None:
         """The call was answered; without a usage block its tokens are estimated."""
@@ -52,11 +56,22 @@ class CallTally:
         details = block.get("prompt_tokens_details") or block.get("input_tokens_details")
         if isinstance(details, dict):
             self.cached += _count(details, "cached_tokens")
+        self._charge()
 
     def unreport(self, estimate: int) -> None:
         """A request was sent and came to its end without a usage block."""
         self.unreported += 1
         self.estimated += estimate
+        self._charge()
+
+    def _charge(self) -> None:
+        """Charge the account with what was not charged yet."""
+        if self.spending is None:
+            return
+        tokens = self.prompt + self.completion + self.estimated
+        cost = (self.cost() or 0.0) if self.spending.limits_cost else 0.0
+        before, self._charged = self._charged, (tokens, cost)
+        self.spending.add(tokens - before[0], cost - before[1])
 
     def cost(self) -> float | None:
         """US dollars for the reported tokens; None where the price of the model is unknown."""
@@ -67,14 +82,15 @@ class CallTally:
 
 
 class Meter:
-    """The tallies of an attempt's calls."""
+    """The tallies of an attempt's calls, charged to its task's account where there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, spending: TaskSpending | None = None) -> None:
+        self._spending = spending
         self._tallies: list[CallTally] = []
 
     def open(self, model: str | None, price: Callable[[], Price | None]) -> CallTally:
         """A tally for one more call."""
-        tally = CallTally(model, price)
+        tally = CallTally(model, price, self._spending)
         self._tallies.append(tally)
         return tally
 

@@ -82,6 +82,8 @@ class Attempt:
             waiting=lambda waiting: self._tell_waiting(waiting=waiting),
             emit=self.emit,
             observed=services.observed,
+            index=order.index,
+            cut_off=self._cut_off,
         )
 
     # ---- running
@@ -237,6 +239,22 @@ class Attempt:
 
     def _tell_waiting(self, *, waiting: bool) -> None:
         self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting)
+
+    def _cut_off(self, kind: str, message: str) -> None:
+        """A model call was refused for good: the task fails, and the attempt has its grace to end."""
+        self._listener.attempt_cut_off(
+            self.order.index,
+            self.order.attempt,
+            TaskError(
+                type="ConfigurationError" if kind == "configuration" else "TaskStopped",
+                message=f'task "{self.order.task.name}" was stopped before a model call: {message}',
+                kind=kind,
+                retryable=False,
+                agent=self.draft.agent,
+                tool=self.draft.tool,
+            ),
+        )
+        self.signal.set("budget")
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """See `ports.AttemptScope`."""

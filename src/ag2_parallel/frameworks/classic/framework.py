@@ -22,6 +22,7 @@ from ag2_parallel.frameworks.classic.govern import Governor, SeenBefore
 from ag2_parallel.frameworks.classic.kinds import Kind, is_manager, kind_of
 from ag2_parallel.frameworks.classic.members import Members, members_of
 from ag2_parallel.frameworks.classic.model_configs import is_routed
+from ag2_parallel.frameworks.classic.named_models import named_models
 from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
 from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
@@ -71,6 +72,10 @@ class ClassicFramework:
         if task.agent is None and task.run is None:
             found += found_problems.config_task_problems(task, self._llm_config)
         return found
+
+    def models(self, task: ParallelTask, agent: object) -> list[tuple[str, str, bool]]:
+        """The models that the task's configuration, or its agents', name."""
+        return named_models(task, agent, self._llm_config)
 
     def warm_up(self) -> None:
         """Import AG2 and run one chat against a made-up server inside this process. Once a process."""
