@@ -1,4 +1,4 @@
-"""A thousand tasks at once: a thread pool whose agents share one HTTP client beside the runner."""
+"""A thousand tasks at once: thread pools with fresh agents, with clients of their own or one shared, beside the runner."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ def shared_client(load: Load) -> Callable[[int], int]:
 
 
 COMPARISON = Comparison(
-    title="a thread pool whose agents share one HTTP client beside the runner, single agents",
-    sides={"shared client": shared_client, "runner": single_agents.runner},
+    title="thread pools with fresh agents beside the runner, single agents",
+    sides={"by hand": single_agents.by_hand, "shared client": shared_client, "runner": single_agents.runner},
     load=Load(tasks=1000, workers=1000, latency=1.0),
     quick=Load(tasks=20, workers=20, latency=0.1),
     columns=("wall", "cpu", "cpu_per_task", "rss", "rss_before", "calls_per_task"),
     requirements=(
+        Requirement("runner", "wall", 0.15, "by hand"),
         Requirement("runner", "wall", 0.50, "shared client"),
         Requirement("runner", "rss", 250),
     ),
-    shown_ratios=(("runner", "cpu", "shared client"),),
+    shown_ratios=(("runner", "cpu", "by hand"), ("runner", "cpu", "shared client")),
 )

@@ -64,7 +64,7 @@ COMPARISON = Comparison(
     columns=("wall", "cpu", "cpu_per_task", "rss", "calls_per_task"),
     requirements=(
         Requirement("runner", "wall", 0.40, "by hand"),
-        Requirement("runner", "cpu", 0.15, "by hand"),
+        Requirement("runner", "cpu", 0.06, "by hand"),
     ),
     shown_ratios=(
         ("runner, all different", "wall", "by hand"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -75,6 +75,18 @@ class Draft:
     """The tool at work, for an error's `tool`."""
 
 
+class ChatAnswer(NamedTuple):
+    """A whole answer of a model server: its status, its headers, its decoded body."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+SendChat = Callable[[bytes, "str | None"], ChatAnswer]
+"""Sends a body for the model named and waits for the answer; raises `TaskStopped` and httpx exceptions."""
+
+
 class AttemptGate(Protocol):
     """One attempt's access to model servers."""
 
@@ -118,6 +130,17 @@ class AttemptGate(Protocol):
     @property
     def filtered(self) -> bool:
         """Whether the provider's content filter left nothing of the last answer."""
+
+    def chat_sender(
+        self, like: httpx.Request, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> SendChat:
+        """What sends chats that are not streamed, with no HTTP client in between.
+
+        Args:
+            like: A request whose address, headers and timeouts theirs have.
+            last_entry: See `http_client`.
+            price: See `http_client`.
+        """
 
     def usage(self) -> Usage:
         """What its calls used so far; safe from any thread."""

@@ -11,7 +11,7 @@ import httpx
 
 from ag2_parallel.errors import SharedAgentError, TaskStopped
 from ag2_parallel.frameworks.classic.framework import ClassicFramework
-from ag2_parallel.ports import Answer, Draft, Work
+from ag2_parallel.ports import Answer, ChatAnswer, Draft, Work
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.tasks import ParallelTask, TaskContext
 from ag2_parallel.usage import Usage
@@ -48,6 +48,7 @@ class Gate:
         self.requests = 0
         self.entries: list[dict[str, Any]] = []
         self.foreign: list[dict[str, Any]] = []
+        self.direct: list[str | None] = []
         self._own = httpx.Client(timeout=20)
 
     def http_client(self, *, last_entry=True, price=None, through=None):
@@ -60,6 +61,18 @@ class Gate:
         self.check_call()
         self.foreign.append(terms)
         return work()
+
+    def chat_sender(self, like, *, last_entry=True, price=None):
+        client = CountingClient(self, self._own)
+
+        def send(body, model):
+            self.direct.append(model)
+            skipped = {"content-length", "host", "connection"}
+            headers = {name: value for name, value in like.headers.items() if name not in skipped}
+            response = client.send(httpx.Request("POST", like.url, headers=headers, content=body))
+            return ChatAnswer(response.status_code, response.headers.multi_items(), response.content)
+
+        return send
 
     def usage(self):
         return Usage()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.gate.call import Call, Terms
+from ag2_parallel.gate.direct import ChatSender
 from ag2_parallel.gate.foreign_call import ForeignCall
 from ag2_parallel.gate.meter import Meter
 from ag2_parallel.gate.prices import fixed_price
@@ -118,6 +119,13 @@ class GatedAttempt:
         """A client whose requests go through the gate; see `ports.AttemptGate.http_client`."""
         sender = self.shared.pool if through is None else ThroughClient(through, self.shared.spawn)
         return GateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
+
+    def chat_sender(
+        self, like: httpx.Request, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> ChatSender:
+        """What sends chats without an HTTP client; see `ports.AttemptGate.chat_sender`."""
+        terms = Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
+        return ChatSender(self, like, terms)
 
     @property
     def calls(self) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import httpx
 
     from ag2_parallel.gate.gate import Gate
-    from ag2_parallel.ports import AttemptGate, Clock
+    from ag2_parallel.ports import AttemptGate, Clock, SendChat
 
 T = TypeVar("T")
 
@@ -78,6 +78,12 @@ class GateOnDemand:
     def filtered(self) -> bool:
         """See `ports.AttemptGate`."""
         return self._open is not None and self._open.filtered
+
+    def chat_sender(
+        self, like: httpx.Request, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> SendChat:
+        """See `ports.AttemptGate`."""
+        return self._opened().chat_sender(like, last_entry=last_entry, price=price)
 
     def _opened(self) -> AttemptGate:
         with self._lock:

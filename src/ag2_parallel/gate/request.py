@@ -37,6 +37,7 @@ class ModelRequest:
         chat: Whether the answer must be a JSON object or a stream of them.
         streamed: Whether the body asks for a stream.
         takes_usage: Whether asking for the usage of this stream is up to the gate.
+        original: What it was read from, for a user's own client; None where no such client can be meant.
     """
 
     method: str
@@ -49,7 +50,7 @@ class ModelRequest:
     chat: bool = False
     streamed: bool = False
     takes_usage: bool = False
-    original: httpx.Request = field(repr=False)
+    original: httpx.Request | None = field(default=None, repr=False)
 
     @classmethod
     def read(cls, request: httpx.Request) -> ModelRequest:
@@ -77,6 +78,19 @@ class ModelRequest:
             streamed=streamed,
             takes_usage=streamed and url.path.endswith("/chat/completions") and "stream_options" not in asked,
             original=request,
+        )
+
+    def with_chat(self, body: bytes, model: str | None) -> ModelRequest:
+        """A chat like this one with a body of its own, that is not streamed."""
+        return ModelRequest(
+            method=self.method,
+            url=self.url,
+            headers=self.headers,
+            body=body,
+            timeout=self.timeout,
+            endpoint=self.endpoint,
+            model=model,
+            chat=True,
         )
 
     @property

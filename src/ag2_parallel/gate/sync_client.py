@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpx
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.call import Call, Terms
+    from ag2_parallel.gate.wire import Head
 
 _DECODED: Final = "gzip, deflate"
 """Encodings that the pool can undo on every installation."""
@@ -23,11 +25,31 @@ _DECODED: Final = "gzip, deflate"
 class GateClient(httpx.Client):
     """An attempt's HTTP client. It owns no connection, so copies are itself and closing does nothing.
 
-    With a client of the user's behind it, requests are built as that client builds them.
+    With a client of the user's behind it, requests are built as that client builds them. It is set up
+    when it is first used: most are only there in case AG2 makes an agent of its own.
     """
 
-    def __init__(self, attempt: GatedAttempt, terms: Terms, through: httpx.Client | None) -> None:
-        transport = GateTransport(attempt, terms)
+    def __init__(self, attempt: GatedAttempt, terms: Terms, through: httpx.Client | None) -> None:  # see `__getattr__`
+        self._gate_transport = GateTransport(attempt, terms)
+        self._through = through
+        self._begun = False
+        self._setting_up = RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever httpx keeps in a client: asked for in vain until the client is set up."""
+        if name.startswith("__") or not name.startswith("_") or "_setting_up" not in vars(self):
+            raise AttributeError(name)
+        with self._setting_up:
+            if not self._begun:
+                self._begun = True
+                self._set_up()
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def _set_up(self) -> None:
+        through, transport = self._through, self._gate_transport
         if through is None:
             # Redirects are followed as the SDKs' own default clients do.
             super().__init__(
@@ -36,7 +58,6 @@ class GateClient(httpx.Client):
         else:
             # The user's client follows redirects, or not, before its answer comes back here.
             super().__init__(transport=transport, trust_env=False, timeout=through.timeout, base_url=through.base_url)
-        self._through = through
 
     def build_request(self, *args: Any, **options: Any) -> httpx.Request:
         """A request with the client's own headers, cookies and parameters."""
@@ -69,19 +90,28 @@ class GateTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request. Raises `TaskStopped` once the attempt has to end, and httpx exceptions."""
-        attempt = self._attempt
-        attempt.side.check_call()
-        call = attempt.call(ModelRequest.read(request), self._terms)
-        _post(attempt, call.start)
-        try:
-            head = call.relay.get()
-        except BaseException:
-            # Whatever it was, also an interrupt raised in this thread: nobody waits for the call any more.
-            _post(attempt, call.hang_up)
-            raise
+        call, head = begun(self._attempt, ModelRequest.read(request), self._terms)
         if head.body is not None:
             return httpx.Response(head.status, headers=head.headers, content=head.body)
-        return httpx.Response(head.status, headers=head.headers, stream=AnswerStream(attempt, call))
+        return httpx.Response(head.status, headers=head.headers, stream=AnswerStream(self._attempt, call))
+
+
+def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> tuple[Call, Head]:
+    """A call whose answer's head has come; where the head has no body, `Call.relay` has its bytes.
+
+    Raises:
+        TaskStopped: Once the attempt has to end.
+        httpx.HTTPError: What came in place of an answer.
+    """
+    attempt.side.check_call()
+    call = attempt.call(request, terms)
+    _post(attempt, call.start)
+    try:
+        return call, call.relay.get()
+    except BaseException:
+        # Whatever it was, also an interrupt raised in this thread: nobody waits for the call any more.
+        _post(attempt, call.hang_up)
+        raise
 
 
 class AnswerStream(httpx.SyncByteStream):

@@ -25,6 +25,7 @@ from ag2_parallel.frameworks.classic.model_configs import is_routed
 from ag2_parallel.frameworks.classic.named_models import named_models
 from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
+from ag2_parallel.frameworks.classic.triggers import match_quickly
 from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
 from ag2_parallel.ports import Answer
 
@@ -127,6 +128,8 @@ class _Run:
                 ):  # what AG2 or the runner made beside the team
                     self._governor.agent(agent)
                     adopt(agent, self._scope, self._task.name)
+                    match_quickly(agent)
+            self._governor.all_routed()
             self._stream.listen_to({agent.name for agent in chat.members})
             draft = self._scope.draft
             draft.chat_history = chat.messages
@@ -153,6 +156,7 @@ class _Run:
         task, root = self._task, self._work.agent
         if root is None:
             copied = self._templates.built(task)
+            self._governor.copied(copied)
             copied.root._name = (task.agent_config or {}).get("name") or agent_name(task.name)  # noqa: SLF001 - the copy's own
             return _Team(copied.root, Kind.AGENT, Members(copied.agents, copied.group_chats))
         kind = kind_of(root)
@@ -161,6 +165,7 @@ class _Run:
         if self._work.fresh:
             return self._claimed(root, kind)
         copied = self._templates.copied(task.name, root)
+        self._governor.copied(copied)
         return _Team(copied.root, kind, Members(copied.agents, copied.group_chats))
 
     def _claimed(self, root: Any, kind: Kind) -> _Team:
@@ -184,6 +189,7 @@ class _Run:
         for agent in team.members.agents:
             self._governor.agent(agent, response_format=response_format if agent is answering else None)
             adopt(agent, self._scope, task.name)
+            match_quickly(agent)
             self._give_folder(agent)
         for group_chat in team.members.group_chats:
             self._governor.group_chat(group_chat)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunWarning
 from ag2_parallel.frameworks.classic.build import fingerprint
+from ag2_parallel.frameworks.classic.direct_door import Completions, DirectClient
 from ag2_parallel.frameworks.classic.governed_client import (
     GovernedClient,
     has_other_clients,
@@ -26,14 +27,18 @@ from ag2_parallel.frameworks.classic.governed_client import (
 )
 from ag2_parallel.frameworks.classic.kinds import is_group_chat
 from ag2_parallel.frameworks.classic.model_configs import (
-    Price,
+    DIRECT,
+    Route,
     as_llm_config,
     ignored_client_problem,
     is_routed,
+    known_route,
+    own_llm_config,
     price_of,
     remember_route,
     route_of,
 )
+from ag2_parallel.frameworks.classic.request_forms import RequestForms
 
 if TYPE_CHECKING:
     import httpx
@@ -54,14 +59,19 @@ class SeenBefore:
     """What a run's attempts have come across: providers that were warned of, and configurations whose keys are known.
 
     Safe from any thread.
+
+    Attributes:
+        forms: The requests of the SDK clients that were met.
     """
 
     def __init__(self) -> None:
         """Nothing yet."""
+        self.forms = RequestForms()
         self._lock = threading.Lock()
         self._providers: set[str] = set()
         self._said: set[str] = set()
         self._learnt: weakref.WeakKeyDictionary[Redactor, set[Any]] = weakref.WeakKeyDictionary()
+        self._templates: weakref.WeakKeyDictionary[Redactor, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 
     def new_provider(self, name: str) -> bool:
         """Whether the provider comes up for the first time."""
@@ -77,16 +87,28 @@ class SeenBefore:
             self._said.add(what)
             return first
 
-    def learn(self, redactor: Redactor, entries: list[dict[str, Any]]) -> None:
+    def learn(self, redactor: Redactor, entries: list[Any]) -> None:
         """Tell the redactor of the secrets in configuration entries, once."""
-        key = fingerprint(entries)
+        dumped = [entry.model_dump(exclude=_NOT_SECRET) for entry in entries]
+        key = fingerprint(dumped)
         with self._lock:
-            learnt = self._learnt.setdefault(redactor, set())
-            known = key in learnt
-            if len(learnt) < _MOST_LEARNT:
-                learnt.add(key)
+            known = key in self._learnt.get(redactor, ())
         if not known:
-            redactor.learn(entries)
+            redactor.learn(dumped)
+            with self._lock:
+                learnt = self._learnt.setdefault(redactor, set())
+                if len(learnt) < _MOST_LEARNT:
+                    learnt.add(key)
+
+    def knows(self, redactor: Redactor, template: Any) -> bool:
+        """Whether the redactor was told of all secrets in the copies of a template."""
+        with self._lock:
+            return template in self._templates.get(redactor, ())
+
+    def note(self, redactor: Redactor, template: Any) -> None:
+        """The redactor has been told of them."""
+        with self._lock:
+            self._templates.setdefault(redactor, weakref.WeakSet()).add(template)
 
 
 class Governor:
@@ -97,9 +119,23 @@ class Governor:
         self._scope = scope
         self._task_name = task_name
         self._seen = seen
-        self._clients: dict[tuple[bool, Price | None, int], httpx.Client] = {}
+        self._clients: dict[Any, httpx.Client] = {}
         self._throughs: list[httpx.Client | None] = []
         self._done: dict[int, Any] = {}
+        self._template: Any = None
+        self._known = False
+        self._own: dict[int, Any] = {}
+
+    def copied(self, clone: Any) -> None:
+        """What follows is a copy of a template: its secrets need not be looked for each time."""
+        self._template = clone.template
+        self._known = self._seen.knows(self._scope.redactor, clone.template)
+        self._own = {id(config): config for config in clone.llm_configs}
+
+    def all_routed(self) -> None:
+        """Everything of the copy was routed."""
+        if self._template is not None and not self._known:
+            self._seen.note(self._scope.redactor, self._template)
 
     def config(self, config: Any, *, response_format: Any = None, on_its_own: bool = False) -> Any:
         """A copy of a model configuration whose calls go through the gate; False and None stay what they are.
@@ -111,11 +147,13 @@ class Governor:
         """
         if not config:
             return config
-        routed = as_llm_config(config)
+        own = id(config) in self._own and response_format is None  # the form is one agent's, the object several's
+        routed = own_llm_config(config) if own else as_llm_config(config)
         if (problem := ignored_client_problem(routed)) is not None:
             raise ConfigurationError(f'task "{self._task_name}": llm_config {problem}')
         entries = routed.config_list
-        self._seen.learn(self._scope.redactor, [entry.model_dump(exclude=_NOT_SECRET) for entry in entries])
+        if not self._known:
+            self._seen.learn(self._scope.redactor, entries)
         for entry in entries:
             if is_routed(entry):
                 self._route(entry, last=entry is entries[-1])
@@ -186,19 +224,21 @@ class Governor:
     # ---- entries and clients
 
     def _route(self, entry: Any, *, last: bool) -> None:
-        through, price = route_of(entry)
-        entry.http_client = self._client(last=last, price=price, through=through)
+        route = route_of(entry)
+        entry.http_client = self._client(route, last=last)
         entry.max_retries = 0  # the gate retries
-        entry.price = list(price) if price else _listed_price(entry.model)
+        entry.price = list(route.price) if route.price else _listed_price(entry.model)
+        if hasattr(entry, DIRECT):
+            delattr(entry, DIRECT)  # AG2 would send it to the server
 
-    def _client(self, *, last: bool, price: Price | None, through: httpx.Client | None) -> httpx.Client:
-        key = (last, price, id(through))
+    def _client(self, route: Route, *, last: bool) -> httpx.Client:
+        key = (last, route.price, route.direct, id(route.through))
         client = self._clients.get(key)
         if client is None:
-            client = self._scope.gate.http_client(last_entry=last, price=price, through=through)
-            remember_route(client, through, price)
+            client = self._scope.gate.http_client(last_entry=last, price=route.price, through=route.through)
+            remember_route(client, route)
             self._clients[key] = client
-            self._throughs.append(through)  # kept, so that its id stays its own
+            self._throughs.append(route.through)  # kept, so that its id stays its own
         return client
 
     def _wrapper(self, wrapper: Any, config: Any) -> Any:
@@ -213,8 +253,9 @@ class Governor:
         for place, client in enumerate(clients):
             entry = entries[place] if len(entries) == len(clients) else None
             clients[place] = self._model_client(client, entry, last=place == len(clients) - 1)
+            params = routed._config_list[place]  # noqa: SLF001
+            params.pop(DIRECT, None)
             if entry is not None:
-                params = routed._config_list[place]  # noqa: SLF001
                 if is_routed(entry):
                     params["price"] = entry.price
                 if entry.response_format is not None:
@@ -223,19 +264,30 @@ class Governor:
         return routed
 
     def _model_client(self, client: Any, entry: Any, *, last: bool) -> Any:
-        """A copy of one of AG2's model clients around a copy of its SDK client; others are governed from outside."""
+        """A copy of one of AG2's model clients around a way through the gate; others are governed from outside."""
         for name, value in vars(client).items() if type(client).__module__.startswith("autogen.") else ():
             if _is_sdk_client(value):
-                self._scope.redactor.learn({"api_key": value.api_key})
+                if not self._known:
+                    self._scope.redactor.learn({"api_key": value.api_key})
                 http = entry.http_client if entry is not None and is_routed(entry) else None
                 if http is None:
-                    http = self._client(last=last, price=price_of(entry), through=None)
+                    http = self._client(Route(price=price_of(entry)), last=last)
                 routed = copy.copy(client)
-                setattr(routed, name, value.with_options(http_client=http, max_retries=0))
+                setattr(routed, name, self._sdk_client(client, value, http, last=last))
                 return routed
         if not is_model_client(client):
             return client
         return GovernedClient(client, self._scope, entry)
+
+    def _sdk_client(self, client: Any, sdk: Any, http: httpx.Client, *, last: bool) -> Any:
+        """What stands for a model client's SDK client: the direct door where it fits, else a copy with our HTTP client."""
+        from autogen.oai.client import OpenAIClient
+
+        route = known_route(http)
+        if type(client) is OpenAIClient and route is not None and route.direct and route.through is None:
+            gate, forms = self._scope.gate, self._seen.forms
+            return DirectClient(Completions(sdk, gate, http, forms, route=route, last=last))
+        return sdk.with_options(http_client=http, max_retries=0)
 
     def _guardrail(self, guardrail: Any) -> Any:
         if id(guardrail) in self._done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import httpx
 
@@ -15,7 +15,25 @@ ROUTED_API_TYPES: Final = frozenset({"openai", "azure", "deepseek", "openai_v2",
 Price: TypeAlias = tuple[float, float]
 """US dollars for 1,000 prompt tokens and for 1,000 completion tokens."""
 
-_routes: weakref.WeakKeyDictionary[httpx.Client, tuple[httpx.Client | None, Price | None]] = weakref.WeakKeyDictionary()
+DIRECT: Final = "direct"
+"""The key of an entry whose False keeps its calls off the direct door; neither AG2 nor a server ever sees it."""
+
+
+class Route(NamedTuple):
+    """How the user wants an entry's calls to be sent.
+
+    Attributes:
+        through: The user's own HTTP client.
+        price: The user's price.
+        direct: Whether plain chats may be sent without an SDK.
+    """
+
+    through: httpx.Client | None = None
+    price: Price | None = None
+    direct: bool = True
+
+
+_routes: weakref.WeakKeyDictionary[httpx.Client, Route] = weakref.WeakKeyDictionary()
 _routes_lock = threading.Lock()
 
 
@@ -56,6 +74,12 @@ def as_llm_config(config: Any) -> Any:
     return LLMConfig(*_entries(config))
 
 
+def own_llm_config(config: Any) -> Any:
+    """The same `LLMConfig`, an attempt's own already, with entries of its own: AG2's copy validates all of it anew."""
+    config.config_list = [entry.model_copy() for entry in config.config_list]
+    return config
+
+
 def _entries(entries: Any) -> list[Any]:
     listed = list(entries) if isinstance(entries, list | tuple) else [entries]
     return [dict(entry) if isinstance(entry, Mapping) else entry for entry in listed]
@@ -78,23 +102,27 @@ def ignored_client_problem(config: Any) -> str | None:
     return None
 
 
-def route_of(entry: Any) -> tuple[httpx.Client | None, Price | None]:
-    """The user's own HTTP client and the user's price of an entry, also where it was routed before."""
+def route_of(entry: Any) -> Route:
+    """What the user said of an entry's way, also where it was routed before."""
     client = entry.http_client
+    direct = getattr(entry, DIRECT, True) is not False
     if isinstance(client, PlaceholderClient):
-        return client.through, price_of(entry)
-    if client is not None:
-        with _routes_lock:
-            known = _routes.get(client)
-        if known is not None:
-            return known
-    return client, price_of(entry)
+        return Route(client.through, price_of(entry), direct)
+    return known_route(client) or Route(client, price_of(entry), direct)
 
 
-def remember_route(client: httpx.Client, through: httpx.Client | None, price: Price | None) -> None:
+def known_route(client: httpx.Client | None) -> Route | None:
+    """The route that a client of a gate was made for; None for every other client."""
+    if client is None:
+        return None
+    with _routes_lock:
+        return _routes.get(client)
+
+
+def remember_route(client: httpx.Client, route: Route) -> None:
     """Note what stands behind a client of a gate, so that neither it nor a price of ours is taken for the user's."""
     with _routes_lock:
-        _routes[client] = through, price
+        _routes[client] = route
 
 
 def price_of(entry: Any) -> Price | None:

@@ -80,7 +80,7 @@ def test_a_configuration_that_is_only_copied_makes_no_connection():
         config = {"config_list": [entry | {"http_client": own}, entry | {"api_type": "ollama"}], "temperature": 0.5}
         held = placeholder_config(config)
     routed, untouched = held.config_list
-    assert route_of(routed) == (own, (1.0, 2.0))
+    assert route_of(routed) == (own, (1.0, 2.0), True)
     assert routed.http_client.timeout == own.timeout
     assert (routed.max_retries, untouched.max_retries) == (0, 4)
     assert config["config_list"][0]["http_client"] is own

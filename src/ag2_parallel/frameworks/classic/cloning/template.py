@@ -22,12 +22,14 @@ class Clone:
         agents: Every agent of the copy, recipients of nested chats and managers included.
         group_chats: Every group chat of the copy, among them the shallow copies that managers really run.
         llm_configs: Every `LLMConfig` of the copy. Configurations given as dicts stay dicts and are not among them.
+        template: What it is a copy of.
     """
 
     root: Any
     agents: list[ConversableAgent]
     group_chats: list[GroupChat]
     llm_configs: list[LLMConfig]
+    template: Template
 
 
 class Template:
@@ -73,4 +75,5 @@ class Template:
             agents=[new[slot] for slot in self._agents],
             group_chats=[new[slot] for slot in self._group_chats],
             llm_configs=[new[slot] for slot in self._llm_configs],
+            template=self,
         )
