@@ -17,7 +17,7 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
-from ag2_parallel.policies import RetryPolicy
+from ag2_parallel.policies import RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
@@ -37,6 +37,7 @@ __all__ = [
     "ParallelAgentRunner",
     "ParallelTask",
     "ParallelTaskResult",
+    "RateLimit",
     "RetryPolicy",
     "RunFailedError",
     "RunHandle",

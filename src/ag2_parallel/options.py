@@ -14,6 +14,7 @@ from ag2_parallel.policies import (
     MAX_WORKERS,
     Console,
     HandleErrors,
+    RateLimit,
     RetryPolicy,
     as_retry_policy,
     is_number,
@@ -28,7 +29,7 @@ ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
 UNAVAILABLE: Final = frozenset({
-    "rate_limits", "adaptive", "budget", "breaker", "hedge_after", "count_waiting", "journal", "cassette", "order",
+    "budget", "breaker", "journal", "cassette", "order",
 })  # fmt: skip
 """Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
@@ -40,8 +41,12 @@ class RunnerOptions(TypedDict, total=False):
     attempt_timeout: float | None
     idle_timeout: float | None
     run_timeout: float | None
+    count_waiting: bool
     grace: float
     max_abandoned: int | None
+    rate_limits: Iterable[RateLimit] | Literal["auto"]
+    adaptive: bool
+    hedge_after: float | Literal["p95"] | None
     retry: int | RetryPolicy
     model_retry: int | RetryPolicy
     backend: Literal["local"]
@@ -67,10 +72,15 @@ class Options:
         attempt_timeout: Seconds for each attempt of a task.
         idle_timeout: Seconds without an event or a byte from a model.
         run_timeout: Seconds for the whole run.
+        count_waiting: Whether waiting for limits, and backoff, counts in `timeout` and `attempt_timeout`.
         grace: Seconds that a stopped task has to unwind.
         max_abandoned: Stuck threads past which nothing new starts; None: `max(8, max_workers)`.
         retry: Attempts of a whole task.
         model_retry: Attempts of each model call.
+        rate_limits: Limits for model calls; "auto": those that providers announce in their headers.
+        adaptive: Whether the number of model calls at once is found from the server's refusals.
+        hedge_after: Seconds after which a second copy of a slow model call is sent; "p95": the time in which 95 of
+            100 answers come.
         backend: Where tasks run; "local" is threads of this process.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -88,10 +98,14 @@ class Options:
     attempt_timeout: float | None = None
     idle_timeout: float | None = None
     run_timeout: float | None = None
+    count_waiting: bool = True
     grace: float = 1.0
     max_abandoned: int | None = None
     retry: int | RetryPolicy = 1
     model_retry: int | RetryPolicy = 5
+    rate_limits: Any = ()
+    adaptive: bool = False
+    hedge_after: float | Literal["p95"] | None = None
     backend: str = "local"
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -109,6 +123,7 @@ class Options:
         Raises:
             ConfigurationError: With every problem at once.
         """
+        given = {name: _list_of(value) if name == "rate_limits" else value for name, value in given.items()}
         values: dict[str, Any] = {}
         problems: list[str] = []
         for name, value in given.items():
@@ -162,6 +177,7 @@ def _value_problems(values: Mapping[str, Any]) -> Iterable[str]:
             yield f"option {name}: {problem}"
     yield from _number_problems(values)
     yield from _choice_problems(values)
+    yield from _call_problems(values)
     yield from _object_problems(values)
 
 
@@ -191,6 +207,22 @@ def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f'option human_input: {human!r} is neither "refuse" nor a function of a HumanInputRequest'
 
 
+def _call_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    limits = values.get("rate_limits", ())
+    if not isinstance(limits, tuple):
+        if limits != "auto":
+            yield f'option rate_limits: {limits!r} is neither a list of RateLimit(...) nor "auto"'
+    else:
+        wrong = [each for each in limits if not isinstance(each, RateLimit)]
+        yield from (f"option rate_limits: {each!r} is not a RateLimit(...)" for each in wrong)
+    for name in ("adaptive", "count_waiting"):
+        if not isinstance(values.get(name, True), bool):
+            yield f"option {name}: {values[name]!r} is neither True nor False"
+    hedge = values.get("hedge_after")
+    if hedge != "p95" and (problem := seconds_problem(hedge)):
+        yield f'option hedge_after: {problem}, or "p95"'
+
+
 def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
     resources = values.get("resources")
     if resources is not None and not (isinstance(resources, Mapping) and all(map(callable, resources.values()))):
@@ -205,6 +237,13 @@ def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f"option observers: {observers!r} is not a list of functions"
     else:
         yield from (f"option observers: {item!r} cannot be called" for item in observers if not callable(item))
+
+
+def _list_of(value: Any) -> Any:
+    """Limits as a tuple; one alone counts as a list of it."""
+    if isinstance(value, RateLimit):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
 
 
 def _whole(value: object, low: int, high: int) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ag2_parallel.core.commands import Retry, Settle, Stopping
 from ag2_parallel.core.retrying import decide
 from ag2_parallel.core.scheduled import Verdict
+from ag2_parallel.core.standstill import put_off
 from ag2_parallel.core.timers import Alarm
 from ag2_parallel.core.transitions import TaskEvent, TaskState
 from ag2_parallel.results import TaskError, TaskStatus
@@ -38,7 +39,7 @@ class Decisions:
     """
 
     __slots__ = (
-        "_attempts", "_backlog", "_fail_fast", "_rng", "_stops_running", "_timers", "stop_reason", "task_reason"
+        "_attempts", "_backlog", "_count_waiting", "_fail_fast", "_rng", "_stops_running", "_timers", "stop_reason", "task_reason"
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +49,7 @@ class Decisions:
         self.task_reason: str | None = None
         self._stops_running = False
         self._fail_fast = policy.handle_errors == "fail_fast"
+        self._count_waiting = policy.count_waiting
         self._rng = rng
         self._timers = timers
         self._attempts = attempts
@@ -87,9 +89,12 @@ class Decisions:
             self.settle(record, verdict, now, out)
             return
         delay = decide(record.task.retry, record.attempts, error, self._rng)
-        if delay is None or (record.limit is not None and now + delay >= record.limit):
+        out_of_time = delay is not None and record.limit is not None and now + delay >= record.limit
+        if delay is None or (self._count_waiting and out_of_time):
             self.settle(record, verdict, now, out)
             return
+        if not self._count_waiting:
+            put_off(record, self._timers, delay)
         out.append(Retry(record.task.index, record.attempts, delay, error))
         record.last = verdict
         record.not_before = now + delay

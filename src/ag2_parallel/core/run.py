@@ -147,9 +147,9 @@ class Run:
         """See `ports.BackendListener`."""
         self._post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
 
-    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
+    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool, on_person: bool) -> None:
         """See `ports.BackendListener`."""
-        self._post(lambda: self._waiting(index, attempt, waiting=waiting))
+        self._post(partial(self._waiting, index, attempt, waiting, on_person=on_person))
 
     # ---- on the loop
 
@@ -167,8 +167,8 @@ class Run:
         now = self._clock.monotonic()
         self._do(self._schedule.ended(index, attempt, ok=ok, error=outcome.error, how=outcome.ended, now=now))
 
-    def _waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
-        self._schedule.waiting(index, attempt, waiting, self._clock.monotonic())
+    def _waiting(self, index: int, attempt: int, waiting: bool, *, on_person: bool) -> None:  # noqa: FBT001 - a message
+        self._schedule.waiting(index, attempt, waiting, self._clock.monotonic(), on_person=on_person)
         self._arm()
 
     def _tick(self) -> None:
@@ -258,6 +258,7 @@ class Run:
         entry = self._entries[command.index]
         status = TaskStatus.TIMED_OUT if self._timed_out(command) else TaskStatus.FAILED
         self._decide(entry, command.index, command.attempt, status, command.error)
+        entry.log.backs_off(command.delay, self._clock.monotonic())
         self._tell(events.TaskRetrying, entry.task, command, delay=command.delay, error=str(command.error))
 
     @staticmethod

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from ag2_parallel.gate.hedging import AnswerTimes
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
     from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.turnstile import Turnstile
+    from ag2_parallel.gate.wishes import CallLimits
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
     from ag2_parallel.redaction import Redactor
@@ -41,6 +44,8 @@ class Shared:
         pool: Sends requests.
         prices: Prices by model.
         no_usage: Endpoints that refuse a request for the usage of a stream.
+        turnstile: Where calls wait for limits.
+        answer_times: How long answers took, for hedging.
         calls: The calls on the loop.
         closed: Whether the gate has closed.
     """
@@ -53,6 +58,8 @@ class Shared:
     pool: Pool
     prices: PriceTable
     no_usage: set[str]
+    turnstile: Turnstile
+    answer_times: AnswerTimes
     calls: set[Call]
     closed: Callable[[], bool]
 
@@ -67,6 +74,10 @@ class AttemptSide:
     check_call: Callable[[], None]
     alive: Callable[[], None]
     waiting: Callable[[bool], None]
+    limits: CallLimits
+    group: str | None
+    priority: int
+    waited_for: Callable[[str, float], None]
     emit: Callable[..., None]
     observed: Callable[[], bool]
 
@@ -106,7 +117,7 @@ class GatedAttempt:
         return self.meter.usage()
 
     def waited(self) -> float:
-        """Seconds in which at least one call waited for its next try; safe from any thread."""
+        """Seconds in which at least one call waited for a limit or for its next try; safe from any thread."""
         before, since = self._waited
         return before if since is None else before + self.shared.clock.monotonic() - since
 

@@ -7,8 +7,11 @@ import random
 from typing import TYPE_CHECKING
 
 from ag2_parallel.gate.attempt_gate import AttemptSide, GatedAttempt, Shared
+from ag2_parallel.gate.hedging import AnswerTimes
 from ag2_parallel.gate.pool import Pool
 from ag2_parallel.gate.prices import PriceTable
+from ag2_parallel.gate.turnstile import Turnstile
+from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
     from ag2_parallel.redaction import Redactor
+
+
+def _to_nobody(_name: str, _seconds: float) -> None:
+    """Nobody counts what is waited for."""
 
 
 class Gate:
@@ -51,11 +58,13 @@ class Gate:
             pool=self._pool,
             prices=PriceTable(),
             no_usage=set(),
+            turnstile=Turnstile(loop, clock),
+            answer_times=AnswerTimes(),
             calls=self._calls,
             closed=lambda: self._closed,
         )
 
-    def open_attempt(
+    def open_attempt(  # noqa: PLR0913 - all that an attempt and the gate have to do with each other
         self,
         *,
         retry: RetryPolicy,
@@ -66,18 +75,26 @@ class Gate:
         waiting: Callable[[bool], None],
         emit: Callable[..., None],
         observed: Callable[[], bool],
+        limits: CallLimits = NO_LIMITS,
+        group: str | None = None,
+        priority: int = 0,
+        waited_for: Callable[[str, float], None] = _to_nobody,
     ) -> GatedAttempt:
         """An attempt's access; safe from any thread.
 
         Args:
             retry: How often each model call is tried.
             redactor: Masks what an error shows of an answer.
-            remaining: Seconds to the attempt's limit, None without one; called on the loop.
+            remaining: Seconds that a call may wait, None: without end; called on the loop.
             check_call: Called in the worker's thread before each call; raises `TaskStopped` to refuse it.
             alive: Told, on the loop, that something of an answer arrived.
-            waiting: Told, on the loop, that the attempt begins (True) or ends (False) to wait for a next try.
+            waiting: Told, on the loop, that the attempt begins (True) or ends (False) to wait for a limit or a next try.
             emit: Takes an event's class and fields, on the loop.
             observed: Whether anybody listens to events.
+            limits: What the run wants of the gate.
+            group: The task's group, for limits that name one.
+            priority: The task's; higher goes first where calls wait.
+            waited_for: Told, on the loop, for which limit a call waited, and how many seconds.
         """
         side = AttemptSide(
             retry=retry,
@@ -88,6 +105,10 @@ class Gate:
             waiting=waiting,
             emit=emit,
             observed=observed,
+            limits=limits,
+            group=group,
+            priority=priority,
+            waited_for=waited_for,
         )
         return GatedAttempt(self._shared, side)
 

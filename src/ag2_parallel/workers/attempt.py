@@ -60,6 +60,10 @@ class RunServices:
     console: Callable[[str], list[str]]
     """From a task's name to the list its console text is appended to."""
     open_gate: Callable[..., AttemptGate]
+    count_waiting: bool = True
+    """Whether waiting for limits counts in the task's and the attempt's time."""
+    run_limit: float | None = None
+    """Monotonic time of the run's limit."""
 
 
 class Attempt:
@@ -77,12 +81,14 @@ class Attempt:
         self._directory = services.directory / safe_file_name(order.task.name, order.index)
         self._framework: Framework | None = None
         self.gate = services.open_gate(
-            remaining=self.remaining,
+            remaining=self._patience,
             check_call=self.check_call,
             alive=self.sign_of_life,
-            waiting=lambda waiting: self._tell_waiting(waiting=waiting),
+            waiting=lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
             emit=self.emit,
             observed=services.observed,
+            group=order.task.group,
+            priority=order.task.priority,
         )
 
     # ---- running
@@ -217,14 +223,14 @@ class Attempt:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """See `ports.AttemptScope`."""
-        self._tell_waiting(waiting=True)
+        self._tell_waiting(waiting=True, on_person=True)
         try:
             yield
         finally:
-            self._tell_waiting(waiting=False)
+            self._tell_waiting(waiting=False, on_person=True)
 
-    def _tell_waiting(self, *, waiting: bool) -> None:
-        self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting)
+    def _tell_waiting(self, *, waiting: bool, on_person: bool) -> None:
+        self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting, on_person=on_person)
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """See `ports.AttemptScope`."""
@@ -263,9 +269,21 @@ class Attempt:
 
     def remaining(self) -> float | None:
         """See `TaskContext.remaining`."""
-        if self.order.deadline is None:
+        deadline = self.order.deadline
+        if deadline is None:
             return None
-        return max(0.0, self.order.deadline - self._services.clock.monotonic())
+        if not self._services.count_waiting:
+            limit = self._services.run_limit
+            deadline += self.gate.waited()
+            deadline = deadline if limit is None else min(deadline, limit)
+        return max(0.0, deadline - self._services.clock.monotonic())
+
+    def _patience(self) -> float | None:
+        """Seconds that a model call may wait."""
+        if self._services.count_waiting:
+            return self.remaining()
+        limit = self._services.run_limit
+        return None if limit is None else max(0.0, limit - self._services.clock.monotonic())
 
     def report(self, message: str) -> None:
         """See `TaskContext.report`."""
