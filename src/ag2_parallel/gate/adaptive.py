@@ -27,14 +27,14 @@ class Window(Limit):
         in_flight: How many there are.
     """
 
-    __slots__ = ("_before", "_ceiling", "_episode_at", "_full", "_refused", "_slow_start", "in_flight", "size")
+    __slots__ = ("_before", "_ceiling", "_episode_at", "_held_up", "_refused", "_slow_start", "in_flight", "size")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.size = _FIRST
         self.in_flight = 0
         self._slow_start = True
-        self._full = False
+        self._held_up = 0
         self._episode_at = AT_ONCE
         self._before = self._ceiling = _FIRST
         self._refused = 0
@@ -42,7 +42,7 @@ class Window(Limit):
     def ready_at(self, need: Need, now: float) -> float:
         if self.in_flight < int(self.size + 0.5):
             return AT_ONCE
-        self._full = True
+        self._held_up = int(self.size)
         return NOT_KNOWN
 
     def take(self, need: Need, now: float) -> None:
@@ -55,15 +55,15 @@ class Window(Limit):
         self.in_flight -= 1
 
     def went_through(self) -> None:
-        """A call was answered, and not with 429; the window grows only where it holds calls up."""
-        if not self._full:
+        """A call was answered, and not with 429; the window grows only where it held a call up within a round."""
+        if not self._held_up:
             return
+        self._held_up -= 1
         if self._slow_start:
             self.size += 1
         else:
             near = self._ceiling <= self.size + 0.5 and self.size <= self._ceiling * _BEHIND + 1
             self.size += (_PROBING if near else 1.0) / self.size
-        self._full = self.in_flight >= int(self.size + 0.5) - 1
 
     def refused(self, sent_at: float, now: float) -> None:
         """A call let go at `sent_at` was answered with 429."""

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.limits import Limit, Need
 
 
+_ROUNDING = 1e-9
+"""Seconds by which sums of times may be off."""
+
+
 @dataclass(eq=False, slots=True)
 class Route:
     """The limits of some calls, and the line in which these wait.
@@ -107,7 +111,7 @@ class Admission:
         """A call comes: its ticket is granted or refused at once, or waits."""
         self._serial += 1
         ticket = Ticket(route, need, latest, self._serial, now)
-        if not self._routes and all(limit.ready_at(need, now) <= now for limit in route.limits):
+        if not self._routes and all(limit.ready_at(need, now) <= now + _ROUNDING for limit in route.limits):
             self._grant(ticket, now)
             return ticket
         if self._refuse_if_late(ticket, now):
@@ -179,7 +183,7 @@ class Admission:
         last, latest = None, now
         for limit in ticket.route.limits:
             at = limit.ready_at(ticket.need, now)
-            if at > now:
+            if at > now + _ROUNDING:
                 ticket.kept.add(limit)
                 if at > latest:
                     last, latest = limit, at
