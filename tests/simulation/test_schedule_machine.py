@@ -36,16 +36,18 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         grace=st.sampled_from([0.0, 0.5]),
         cap=st.sampled_from([None, 1, 2]),
         run_timeout=st.sampled_from([None, None, 6.0]),
+        count_waiting=st.booleans(),
         seed=st.integers(0, 100),
     )
-    def begin(self, workers, strategy, grace, cap, run_timeout, seed):
+    def begin(self, workers, strategy, grace, cap, run_timeout, count_waiting, seed):
         self.now = 0.0
         self.workers, self.grace, self.run_timeout = workers, grace, run_timeout
+        self.count_waiting = count_waiting
         self.cap = max(8, workers) if cap is None else cap
         self.fail_fast = strategy == "fail_fast"
         policy = SchedulePolicy(
             max_workers=workers, handle_errors=strategy, grace=grace, max_abandoned=cap, run_timeout=run_timeout,
-            abandoned_patience=PATIENCE, insist_for=INSIST_FOR,
+            abandoned_patience=PATIENCE, insist_for=INSIST_FOR, count_waiting=count_waiting,
         )  # fmt: skip
         self.schedule = Schedule(policy, 0.0, random.Random(seed))
         self.forget_everything()
@@ -101,8 +103,8 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         self.obey(self.schedule.refused(*key, self.now))
 
     @precondition(lambda self: self.open)
-    @rule(data=st.data(), waits=st.sampled_from([None, True, False]))
-    def alive_or_waiting(self, data, waits):
+    @rule(data=st.data(), waits=st.sampled_from([None, True, False]), on_person=st.booleans())
+    def alive_or_waiting(self, data, waits, on_person):
         key = data.draw(st.sampled_from(sorted(self.open)))
         if waits is None:
             self.alive_at[key] = self.now
@@ -113,7 +115,9 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         else:
             self.waits[key] = max(0, self.waits[key] - 1)
             self.alive_at[key] = self.now
-        self.schedule.waiting(*key, waits, self.now)
+        if not self.count_waiting and not on_person and self.open[key] == "running":
+            self.stands_still(key, begins=waits)
+        self.schedule.waiting(*key, waits, self.now, on_person=on_person)
 
     @rule(seconds=st.sampled_from([0.0, 0.25, 1.0, 5.0]))
     def time_passes(self, seconds):

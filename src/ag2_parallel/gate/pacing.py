@@ -128,9 +128,11 @@ class EndpointPace(Limit):
         Args:
             sent_at: When it was let go.
             now: The time.
-            hint: Seconds the server asks to wait.
+            hint: Seconds the server asks to wait; more than an hour is this call's own affair, or nonsense.
             backoff: Seconds to wait where the trouble is new and the server asks for nothing.
         """
+        if hint is not None and hint > self.patience:
+            hint = None
         if sent_at >= self._since:
             self._count = max(0.0, self._count - 1)
         if sent_at <= self._episode_at:
