@@ -11,8 +11,8 @@ from gate_harness import InThread, ask, client, harness
 from ag2_parallel import ParallelAgentRunner, ParallelTask, RateLimit
 from ag2_parallel.core.clock import SystemClock
 from ag2_parallel.errors import TaskStopped
-from ag2_parallel.gate.limits import NOTHING, SlotLimit
 from ag2_parallel.gate.admission import Route
+from ag2_parallel.gate.limits import NOTHING, SlotLimit
 from ag2_parallel.gate.pacing import EndpointPace
 from ag2_parallel.gate.routes import Way
 from ag2_parallel.gate.turnstile import Turnstile
