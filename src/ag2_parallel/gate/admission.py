@@ -11,8 +11,9 @@ arrival. Calls of one route wait in one line, so only the first of each line is 
               └─ leave (cut)                            └─ leave (cut before it was sent)
 
 A call that is held up by a limit holds up all that come after it at that limit, and nobody at the
-others: a slow model does not stop a fast one. What once held a call up stays kept for it, so a call that
-needs two busy limits is not passed over for ever by calls that need one of them.
+others: a slow model does not stop a fast one. But a limit that lets it go is kept for it where it will
+go so soon that another call would delay it (as backfilling job schedulers do), so a call that needs
+two busy limits is not passed over for ever by calls that need one of them.
 
 Nothing here reads a clock. `wake_at` says when `advance` has something to do by itself.
 """
@@ -76,7 +77,6 @@ class Ticket:
         since: When it came, then when it was let go.
         cause: What it waited for, or was refused for.
         until: For a refused one, when it could have gone at the earliest.
-        kept: The limits that held it up, which those behind it must leave to it.
     """
 
     route: Route
@@ -87,7 +87,6 @@ class Ticket:
     state: str = "waiting"
     cause: Limit | None = None
     until: float = 0.0
-    kept: set[Limit] = field(default_factory=set)
 
 
 class Admission:
@@ -136,10 +135,8 @@ class Admission:
             if not closed.isdisjoint(route.limits):
                 route.held_up_by = next(limit for limit in route.limits if limit in closed)
                 continue
-            ready, last = self._look(ticket, now)
-            if last is not None:
-                route.held_up_by = last
-                closed |= ticket.kept
+            ready = self._look(ticket, now, closed)
+            if ready > now:
                 wake = min(wake, ready)
                 continue
             self._depart(ticket)
@@ -178,17 +175,17 @@ class Admission:
                     late.append(ticket)
         return late
 
-    def _look(self, ticket: Ticket, now: float) -> tuple[float, Limit | None]:
-        """When a call may go, and the limit that holds it up longest."""
-        last, latest = None, now
-        for limit in ticket.route.limits:
-            at = limit.ready_at(ticket.need, now)
-            if at > now + _ROUNDING:
-                ticket.kept.add(limit)
-                if at > latest:
-                    last, latest = limit, at
-        ticket.cause = last or ticket.cause
-        return latest, last
+    def _look(self, ticket: Ticket, now: float, closed: set[Limit]) -> float:
+        """When a call may go. Where that is later than now, the limits it keeps from others are closed."""
+        times = [(limit.ready_at(ticket.need, now), limit) for limit in ticket.route.limits]
+        ready, last = max(times, key=lambda time: time[0])
+        if ready <= now + _ROUNDING:
+            return now
+        ticket.cause = ticket.route.held_up_by = last
+        for at, limit in times:
+            if at > now + _ROUNDING or ready - now <= limit.kept_for(ticket.need):
+                closed.add(limit)
+        return ready
 
     def _refuse_if_late(self, ticket: Ticket, now: float) -> bool:
         late = self._too_late(ticket, ticket.route.limits, now)

@@ -44,6 +44,10 @@ class Limit:
         """The earliest time at which a call that joins the queue now can possibly go."""
         return AT_ONCE
 
+    def kept_for(self, need: Need) -> float:
+        """Seconds for which it is kept free for a call that waits for another limit: by so much others delay it."""
+        return 0.5
+
     def cost(self, need: Need) -> int:
         """What a call in the queue is sure to take before those behind it."""
         return 1
@@ -78,6 +82,9 @@ class RequestLimit(Limit):
     def ready_at(self, need: Need, now: float) -> float:
         return self.pacer.ready_at(1.0)
 
+    def kept_for(self, need: Need) -> float:
+        return 1 / self.pacer.rate
+
     def not_before(self, need: Need, priority: int, now: float) -> float:
         return max(now, self.pacer.ready_at(1.0)) + self.ahead(priority) / self.pacer.rate
 
@@ -100,6 +107,9 @@ class TokenLimit(Limit):
 
     def ready_at(self, need: Need, now: float) -> float:
         return self.pacer.ready_at(need.tokens)
+
+    def kept_for(self, need: Need) -> float:
+        return need.tokens / self.pacer.rate
 
     def not_before(self, need: Need, priority: int, now: float) -> float:
         sure = self.pacer.ready_at(need.tokens) - self._may_come_back / self.pacer.rate

@@ -90,6 +90,9 @@ class EndpointPace(Limit):
         self._held = self._held or at > now
         return at
 
+    def kept_for(self, need: Need) -> float:
+        return 0.0 if self._pace is None else 1 / self._pace.rate
+
     def not_before(self, need: Need, priority: int, now: float) -> float:
         return self._resume_at  # the pace may grow meanwhile
 

@@ -83,6 +83,7 @@ def test_a_process_that_forgets_to_close_it_still_exits():
 
 def test_the_openai_sdk_understands_it():
     import openai
+
     with (
         ModelServer(Reply("hi there", usage=(4, 2))) as server,
         openai.OpenAI(base_url=server.base_url, api_key="k", max_retries=0) as client,
