@@ -35,6 +35,7 @@ from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.frameworks.registry import Frameworks
 from ag2_parallel.gate.budget import NamedModel, Spending
 from ag2_parallel.gate.on_demand import GateOnDemand
+from ag2_parallel.gate.wishes import CallLimits
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.reporting.log_lines import ProgressLines
 from ag2_parallel.run_results import RunResults
@@ -170,17 +171,20 @@ class ActiveRun:
             max_abandoned=options.max_abandoned,
             run_timeout=options.run_timeout,
             breaker=options.breaker,
+            count_waiting=options.count_waiting,
         )
+        started = machinery.clock.monotonic()
         self.run = Run(
             engine=machinery.engine,
-            schedule=Schedule(policy, machinery.clock.monotonic(), random.Random()),  # noqa: S311 - spreads retries
+            schedule=Schedule(policy, started, random.Random()),  # noqa: S311 - spreads retries
             clock=machinery.clock,
             outlet=self.outlet,
             broadcast=self._broadcast,
             upstream=upstream,
             hooks=RunHooks(self._settled, self._stop_feeding, self._finished),
         )
-        services = self._services()
+        run_limit = None if options.run_timeout is None else started + options.run_timeout
+        services = self._services(run_limit)
         self.run.backend = LocalBackend(
             spawn=machinery.threads.run,
             make_attempt=lambda order, listener: Attempt(order, services, listener),
@@ -194,8 +198,9 @@ class ActiveRun:
         self._open()
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)
 
-    def _services(self) -> RunServices:
+    def _services(self, run_limit: float | None) -> RunServices:
         options, machinery = self._options, self._machinery
+        limits = CallLimits(options.rate_limits, options.adaptive, options.hedge_after)
         root = Path(options.directory) if options.directory is not None else default_directory()
         return RunServices(
             run_id=self.run_id,
@@ -212,11 +217,15 @@ class ActiveRun:
             emit=self._broadcast.emit,
             observed=self._broadcast.observed,
             console=self._console.sink,
+            count_waiting=options.count_waiting,
+            run_limit=run_limit,
             open_gate=lambda index, **parts: GateOnDemand(
                 machinery.gate,
                 retry=options.model_retry_policy,
                 redactor=self.redactor,
                 spending=None if self._spending is None else self._spending.of(index),
+                limits=limits,
+                waited_for=self._metrics.count_wait,
                 **parts,
             ),
         )

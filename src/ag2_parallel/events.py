@@ -128,6 +128,38 @@ class AgentEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallQueued(Event):
+    """A model call, or its next try, stands before the limits."""
+
+    call: int
+    endpoint: str
+    model: str | None
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallAdmitted(Event):
+    """The limits let a model call through, after `waited` seconds."""
+
+    call: int
+    endpoint: str
+    model: str | None
+    waited: float
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallRefused(Event):
+    """A model call is not sent, and fails; `reason` says why."""
+
+    call: int
+    endpoint: str
+    model: str | None
+    reason: str
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallStarted(Event):
     """A request was sent to a model server."""
 
@@ -135,6 +167,52 @@ class ModelCallStarted(Event):
     endpoint: str
     model: str | None
     try_number: int
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallFirstByte(Event):
+    """The first bytes of an answer have arrived, with its HTTP status."""
+
+    call: int
+    endpoint: str
+    status: int
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallThrottled(Event):
+    """An endpoint answered 429: all its calls pause for `pause` seconds, then go at a pace.
+
+    `rate` is the pace it had so far, in requests a second; None at the first time.
+    """
+
+    call: int
+    endpoint: str
+    pause: float
+    rate: float | None
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallHedged(Event):
+    """A second copy of a request was sent, because there was no answer `after` seconds after the first."""
+
+    call: int
+    endpoint: str
+    model: str | None
+    after: float
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallCut(Event):
+    """A model call was ended because its task was stopped; `reason` is the task's."""
+
+    call: int
+    endpoint: str
+    model: str | None
+    reason: str
     droppable: ClassVar[bool] = True
 
 

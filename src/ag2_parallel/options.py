@@ -16,6 +16,7 @@ from ag2_parallel.policies import (
     Budget,
     Console,
     HandleErrors,
+    RateLimit,
     RetryPolicy,
     as_retry_policy,
     is_number,
@@ -30,7 +31,7 @@ ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
 UNAVAILABLE: Final = frozenset({
-    "rate_limits", "adaptive", "hedge_after", "count_waiting", "journal", "cassette", "order",
+    "journal", "cassette", "order",
 })  # fmt: skip
 """Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
@@ -42,8 +43,12 @@ class RunnerOptions(TypedDict, total=False):
     attempt_timeout: float | None
     idle_timeout: float | None
     run_timeout: float | None
+    count_waiting: bool
     grace: float
     max_abandoned: int | None
+    rate_limits: Iterable[RateLimit] | Literal["auto"]
+    adaptive: bool
+    hedge_after: float | Literal["p95"] | None
     retry: int | RetryPolicy
     model_retry: int | RetryPolicy
     budget: Budget | None
@@ -71,12 +76,17 @@ class Options:
         attempt_timeout: Seconds for each attempt of a task.
         idle_timeout: Seconds without an event or a byte from a model.
         run_timeout: Seconds for the whole run.
+        count_waiting: Whether waiting for limits, and backoff, counts in `timeout` and `attempt_timeout`.
         grace: Seconds that a stopped task has to unwind.
         max_abandoned: Stuck threads past which nothing new starts; None: `max(8, max_workers)`.
         retry: Attempts of a whole task.
         model_retry: Attempts of each model call.
         budget: How much the model calls of the run and of each task may use.
         breaker: What happens when task after task fails for one cause.
+        rate_limits: Limits for model calls; "auto": those that providers announce in their headers.
+        adaptive: Whether the number of model calls at once is found from the server's refusals.
+        hedge_after: Seconds after which a second copy of a slow model call is sent; "p95": the time in which 95 of
+            100 answers come.
         backend: Where tasks run; "local" is threads of this process.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -94,12 +104,16 @@ class Options:
     attempt_timeout: float | None = None
     idle_timeout: float | None = None
     run_timeout: float | None = None
+    count_waiting: bool = True
     grace: float = 1.0
     max_abandoned: int | None = None
     retry: int | RetryPolicy = 1
     model_retry: int | RetryPolicy = 5
     budget: Budget | None = None
     breaker: Breaker | None = None
+    rate_limits: Any = ()
+    adaptive: bool = False
+    hedge_after: float | Literal["p95"] | None = None
     backend: str = "local"
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -117,6 +131,7 @@ class Options:
         Raises:
             ConfigurationError: With every problem at once.
         """
+        given = {name: _list_of(value) if name == "rate_limits" else value for name, value in given.items()}
         values: dict[str, Any] = {}
         problems: list[str] = []
         if isinstance(given.get("observers"), Iterable) and not isinstance(given["observers"], str):
@@ -172,6 +187,7 @@ def _value_problems(values: Mapping[str, Any]) -> Iterable[str]:
             yield f"option {name}: {problem}"
     yield from _number_problems(values)
     yield from _choice_problems(values)
+    yield from _call_problems(values)
     yield from _object_problems(values)
 
 
@@ -202,6 +218,22 @@ def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f'option human_input: {human!r} is neither "refuse" nor a function of a HumanInputRequest'
 
 
+def _call_problems(values: Mapping[str, Any]) -> Iterable[str]:
+    limits = values.get("rate_limits", ())
+    if not isinstance(limits, tuple):
+        if limits != "auto":
+            yield f'option rate_limits: {limits!r} is neither a list of RateLimit(...) nor "auto"'
+    else:
+        wrong = [each for each in limits if not isinstance(each, RateLimit)]
+        yield from (f"option rate_limits: {each!r} is not a RateLimit(...)" for each in wrong)
+    for name in ("adaptive", "count_waiting"):
+        if not isinstance(values.get(name, True), bool):
+            yield f"option {name}: {values[name]!r} is neither True nor False"
+    hedge = values.get("hedge_after")
+    if hedge != "p95" and (problem := seconds_problem(hedge)):
+        yield f'option hedge_after: {problem}, or "p95"'
+
+
 def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
     for name, kind, example in (("budget", Budget, "max_tokens=100_000"), ("breaker", Breaker, "same_failures=10")):
         value = values.get(name)
@@ -220,6 +252,13 @@ def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f"option observers: {observers!r} is not a list of functions"
     else:
         yield from (f"option observers: {item!r} cannot be called" for item in observers if not callable(item))
+
+
+def _list_of(value: Any) -> Any:
+    """Limits as a tuple; one alone counts as a list of it."""
+    if isinstance(value, RateLimit):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
 
 
 def _whole(value: object, low: int, high: int) -> bool:

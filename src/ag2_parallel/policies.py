@@ -160,6 +160,94 @@ class Breaker:
             raise ConfigurationError(problems)
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class RateLimit:
+    """How much of a model server tasks may use together; at least one of requests, tokens and concurrent.
+
+    Requests and tokens are spent evenly, at `limit / per` a second from the first call on. A burst is at most
+    0.2 seconds of that, or one call, also where `per` is a minute. Tokens are those of the prompt and of the
+    answer: reserved by an estimate, and corrected by what the answer says.
+
+    Attributes:
+        requests: Requests in `per` seconds.
+        tokens: Tokens in `per` seconds.
+        per: Seconds.
+        concurrent: Calls at once.
+        model: For which models, as a shell pattern: `gpt-4*`.
+        endpoint: For which servers, as a pattern of `https://host:port` or `host:port`.
+        group: For the tasks of which groups, as a pattern.
+    """
+
+    requests: float | None
+    tokens: float | None
+    per: float
+    concurrent: int | None
+    model: str
+    endpoint: str
+    group: str
+
+    def __init__(  # noqa: PLR0913 - two names for two of the fields
+        self,
+        requests: float | None = None,
+        tokens: float | None = None,
+        per: float = 60.0,
+        concurrent: int | None = None,
+        model: str = "*",
+        endpoint: str = "*",
+        group: str = "*",
+        *,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+    ) -> None:
+        """Refuse numbers that make no sense."""
+        problems = list(_minute_problems(requests, requests_per_minute, tokens, tokens_per_minute, per))
+        values = {
+            "requests": requests if requests_per_minute is None else requests_per_minute,
+            "tokens": tokens if tokens_per_minute is None else tokens_per_minute,
+            "per": per, "concurrent": concurrent, "model": model, "endpoint": endpoint, "group": group,
+        }  # fmt: skip
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        problems += _rate_limit_problems(self)
+        if problems:
+            raise ConfigurationError(problems)
+
+    def where(self) -> str:
+        """For what it holds, in words; empty where it holds for everything."""
+        patterns = [(name, getattr(self, name)) for name in ("model", "endpoint", "group")]
+        words = ", ".join(f"{name} {pattern}" for name, pattern in patterns if pattern != "*")
+        return f" ({words})" if words else ""
+
+
+def _minute_problems(
+    requests: object, requests_per_minute: object, tokens: object, tokens_per_minute: object, per: object
+) -> Iterable[str]:
+    for name, value, short in (
+        ("requests", requests, requests_per_minute),
+        ("tokens", tokens, tokens_per_minute),
+    ):
+        if short is not None and value is not None:
+            yield f"RateLimit: give {name} or {name}_per_minute, not both"
+        if short is not None and per != 60:
+            yield f"RateLimit: {name}_per_minute is for 60 s; with per={per!r} use {name}"
+
+
+def _rate_limit_problems(limit: RateLimit) -> Iterable[str]:
+    if limit.requests is None and limit.tokens is None and limit.concurrent is None:
+        yield "RateLimit: give at least one of requests, tokens and concurrent"
+    for name in ("requests", "tokens"):
+        value = getattr(limit, name)
+        if value is not None and not (is_number(value) and 0 < value <= 1e12):
+            yield f"RateLimit {name}: {value!r} is not a number above 0"
+    if not is_number(limit.per) or not 0 < limit.per <= MAX_SECONDS:
+        yield f"RateLimit per: {limit.per!r} is not a number of seconds above 0 and at most {MAX_SECONDS:.0f}"
+    if limit.concurrent is not None and not (_is_int(limit.concurrent) and limit.concurrent >= 1):
+        yield f"RateLimit concurrent: {limit.concurrent!r} is not a whole number from 1"
+    for name in ("model", "endpoint", "group"):
+        if not isinstance(getattr(limit, name), str):
+            yield f'RateLimit {name}: {getattr(limit, name)!r} is not a pattern such as "gpt-4*"'
+
+
 def is_number(value: object) -> bool:
     """Whether `value` is a finite number; a bool is none."""
     if not isinstance(value, int | float) or isinstance(value, bool):

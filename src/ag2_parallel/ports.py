@@ -291,8 +291,8 @@ class BackendListener(Protocol):
     def attempt_alive(self, index: int, attempt: int) -> None:
         """A sign of life."""
 
-    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
-        """The attempt began or ceased to wait for a limit or a person."""
+    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool, on_person: bool) -> None:
+        """The attempt began or ceased to wait for a limit, or for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

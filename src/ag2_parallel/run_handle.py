@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import MAX_WORKERS
-from ag2_parallel.streaming import end_run, end_run_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,10 +153,14 @@ class RunHandle:
         if error is None:
             self.results()
             return
+        from ag2_parallel.streaming import end_run  # where it is used: importing the package stays cheap
+
         self.cancel()
         end_run(self._active, self._lease)
 
     def __del__(self) -> None:
         """A handle that was dropped cancels its run."""
         if hasattr(self, "_submitted") and self._results is None:
+            from ag2_parallel.streaming import end_run_elsewhere
+
             end_run_elsewhere(self._active, self._lease)

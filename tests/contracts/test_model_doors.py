@@ -195,10 +195,11 @@ def test_observers_hear_the_same(engine):
             attempt = engine.attempt()
             outcome(governed(attempt, door, entry(server.base_url)))
             events = attempt.notes.events
-            assert [type(event) for event in events] == [
+            told = {ModelCallStarted, ModelCallRetrying, ModelCallFinished}
+            assert [type(event) for event in events if type(event) in told] == [
                 ModelCallStarted, ModelCallRetrying, ModelCallStarted, ModelCallFinished,
             ]  # fmt: skip
-            heard.append([(event.call, event.endpoint, getattr(event, "model", None)) for event in events])
+            heard.append([(event.type, event.call, event.endpoint, getattr(event, "model", None)) for event in events])
             assert attempt.notes.signs >= 1
     assert heard[0] == heard[1]
 

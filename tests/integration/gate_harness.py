@@ -33,7 +33,7 @@ class GateHarness:
         self.thread.start()
         self.gate = Gate(self.loop, self.loop.call_soon_threadsafe, spawn, clock or SystemClock(), random.Random(7))
 
-    def attempt(self, retry=FAST, *, remaining=lambda: None, check_call=lambda: None, observed=True):
+    def attempt(self, retry=FAST, *, remaining=lambda: None, check_call=lambda: None, observed=True, **options):
         notes = Notes()
         gate = self.gate.open_attempt(
             retry=retry,
@@ -44,6 +44,7 @@ class GateHarness:
             waiting=notes.waiting,
             emit=notes.emit,
             observed=lambda: observed,
+            **options,
         )
         gate.notes = notes
         return gate

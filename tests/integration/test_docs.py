@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pytest
 
 import ag2_parallel
-from ag2_parallel import errors, events, options, results, tasks, usage
+from ag2_parallel import error_kinds, errors, events, options, results, tasks, usage
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.transitions import ATTEMPT_TRANSITIONS, TASK_TRANSITIONS
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
@@ -220,7 +220,7 @@ def names_of(cls):
             lambda: sorted(RunMetrics().to_dict(wall=1.0, peak=0, abandoned=0, lag_max=0.0)),
         ),
         ("tasks-and-results.md", "Events", event_classes),
-        ("errors.md", "Kinds of a TaskError", lambda: sorted(results.ERROR_KINDS)),
+        ("errors.md", "Kinds of a TaskError", lambda: sorted(error_kinds.ERROR_KINDS)),
         (
             "errors.md",
             "Exceptions",
@@ -236,7 +236,7 @@ def test_a_reference_table_lists_everything(page, heading, there_are):
 def test_permanent_kinds_are_marked():
     rows = [line.split("|") for line in section("errors.md", "Kinds of a TaskError").splitlines() if line[:3] == "| `"]
     again = {row[1].strip(" `"): row[3].strip() for row in rows}
-    assert {kind for kind, tried in again.items() if tried == "no"} == results.PERMANENT_KINDS
+    assert {kind for kind, tried in again.items() if tried == "no"} == error_kinds.PERMANENT_KINDS
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,12 @@ class World:
             retry=RETRY if draw < 0.3 else PLAIN,
         )
 
+    def room(self):
+        """Read ahead as the feeder does: twice as many tasks as may run."""
+        return 2 * self.max_workers - (self.schedule.added - self.schedule.settled)
+
     def feed(self):
-        while self.fed < self.total and (room := min(self.schedule.room, self.total - self.fed)):
+        while self.fed < self.total and (room := min(self.room(), self.total - self.fed)):
             self.obey(self.schedule.add([self.new_task() for _ in range(room)], self.now))
             if self.fed == self.total:
                 self.obey(self.schedule.close(self.now))
@@ -74,7 +78,6 @@ class World:
                 heapq.heappush(self.endings, (self.now + takes, command.index, command.attempt))
             elif kind is Settle:
                 self.statuses[command.status] += 1
-                self.schedule.handed_out()
             elif kind is Finish:
                 self.finished = True
 

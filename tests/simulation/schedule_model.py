@@ -17,6 +17,8 @@ class ScheduleModel:
         self.over = {}  # (index, attempt) -> how it ended
         self.since = {}  # when it started or was stopped
         self.alive_at, self.waits = {}, {}
+        self.still, self.still_since = {}, {}  # waits that do not count, and since when
+        self.left_out, self.left_out_of_attempt = {}, {}  # seconds of them that are over
         self.not_before, self.stages = {}, []
         self.paused = self.closed = self.finished = False
         self.hold = self.reason = None
@@ -58,6 +60,7 @@ class ScheduleModel:
         assert self.open[c.index, c.attempt] == "running"
         assert c.reason in STOP_REASONS
         self.check_that_time_is_up(c.index, (c.index, c.attempt), c.reason)
+        self.stands_still((c.index, c.attempt), begins=None)
         self.open[c.index, c.attempt] = "stopping"
         self.since[c.index, c.attempt] = self.now
 
@@ -83,6 +86,7 @@ class ScheduleModel:
     def on_ended(self, c):
         key = (c.index, c.attempt)
         assert key not in self.over, "an attempt ends once"
+        self.stands_still(key, begins=None)
         state = self.open.pop(key)
         self.over[key] = c.how
         if c.how == "abandoned":
@@ -100,6 +104,8 @@ class ScheduleModel:
         assert c.error.kind in {"agent", "rate_limit", "timeout"}
         assert c.delay >= (c.error.retry_after or 0.0)
         self.not_before[c.index] = self.now + c.delay
+        if not self.count_waiting:
+            self.left_out[c.index] = self.left_out.get(c.index, 0.0) + c.delay
         limit = self.task_limit(c.index)
         assert limit is None or self.now + c.delay < limit
 
@@ -180,23 +186,38 @@ class ScheduleModel:
 
     def task_limit(self, index):
         timeout = self.tasks[index].timeout
-        return None if timeout is None or index not in self.first_start else self.first_start[index] + timeout
+        if timeout is None or index not in self.first_start:
+            return None
+        return self.first_start[index] + timeout + self.left_out.get(index, 0.0)
 
     def attempt_limit(self, key):
         timeout = self.tasks[key[0]].attempt_timeout
-        return None if timeout is None else self.since[key] + timeout
+        return None if timeout is None else self.since[key] + timeout + self.left_out_of_attempt.get(key, 0.0)
+
+    def stands_still(self, key, *, begins):
+        """A wait that does not count begins, ends, or (None) ends with its attempt."""
+        if begins:
+            if not self.still.get(key):
+                self.still_since[key] = self.now
+            self.still[key] = self.still.get(key, 0) + 1
+        elif self.still.get(key):
+            self.still[key] = self.still[key] - 1 if begins is False else 0
+            if not self.still[key]:
+                waited = self.now - self.still_since[key]
+                self.left_out[key[0]] = self.left_out.get(key[0], 0.0) + waited
+                self.left_out_of_attempt[key] = self.left_out_of_attempt.get(key, 0.0) + waited
 
     def alarms(self):
         """Every moment at which the schedule has to do something by itself."""
         for key, state in self.open.items():
             if state == "running":
-                yield self.attempt_limit(key)
+                yield None if self.still.get(key) else self.attempt_limit(key)
                 idle = self.tasks[key[0]].idle_timeout
                 yield None if idle is None or self.waits[key] else self.alive_at[key] + idle
             else:
                 yield self.since[key] + (self.grace if state == "stopping" else INSIST_FOR)
         for index in self.first_start.keys() - self.settled.keys():
-            yield self.task_limit(index)
+            yield None if any(self.still.get(key) for key in self.open if key[0] == index) else self.task_limit(index)
             if index not in {i for i, _ in self.open} and self.not_before.get(index, 0.0) > self.now:
                 yield self.not_before[index]
         if not self.finished:

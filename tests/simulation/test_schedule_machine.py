@@ -39,17 +39,19 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         cap=st.sampled_from([None, 1, 2]),
         run_timeout=st.sampled_from([None, None, 6.0]),
         breaker=st.sampled_from([None, None, Breaker(2), Breaker(2, "pause", 2.0), Breaker(1, "pause", 500.0)]),
+        count_waiting=st.booleans(),
         seed=st.integers(0, 100),
     )
-    def begin(self, workers, strategy, grace, cap, run_timeout, breaker, seed):
+    def begin(self, workers, strategy, grace, cap, run_timeout, breaker, count_waiting, seed):
         self.now = 0.0
         self.workers, self.grace, self.run_timeout = workers, grace, run_timeout
+        self.count_waiting = count_waiting
         self.cap = max(8, workers) if cap is None else cap
         self.breaker = breaker
         self.fail_fast = strategy == "fail_fast"
         policy = SchedulePolicy(
             max_workers=workers, handle_errors=strategy, grace=grace, max_abandoned=cap, run_timeout=run_timeout,
-            abandoned_patience=PATIENCE, insist_for=INSIST_FOR, breaker=breaker,
+            abandoned_patience=PATIENCE, insist_for=INSIST_FOR, breaker=breaker, count_waiting=count_waiting,
         )  # fmt: skip
         self.schedule = Schedule(policy, 0.0, random.Random(seed))
         self.forget_everything()
@@ -122,8 +124,8 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         self.obey(self.schedule.exhaust("budget", self.now))
 
     @precondition(lambda self: self.open)
-    @rule(data=st.data(), waits=st.sampled_from([None, True, False]))
-    def alive_or_waiting(self, data, waits):
+    @rule(data=st.data(), waits=st.sampled_from([None, True, False]), on_person=st.booleans())
+    def alive_or_waiting(self, data, waits, on_person):
         key = data.draw(st.sampled_from(sorted(self.open)))
         if waits is None:
             self.alive_at[key] = self.now
@@ -134,7 +136,9 @@ class Machine(ScheduleModel, RuleBasedStateMachine):
         else:
             self.waits[key] = max(0, self.waits[key] - 1)
             self.alive_at[key] = self.now
-        self.schedule.waiting(*key, waits, self.now)
+        if not self.count_waiting and not on_person and self.open[key] == "running":
+            self.stands_still(key, begins=waits)
+        self.schedule.waiting(*key, waits, self.now, on_person=on_person)
 
     @rule(seconds=st.sampled_from([0.0, 0.25, 1.0, 5.0]))
     def time_passes(self, seconds):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ag2_parallel.core.commands import Ended, Insist, Returned, Stop
 from ag2_parallel.core.scheduled import AttemptRecord, TaskRecord
+from ag2_parallel.core.standstill import stand_still
 from ag2_parallel.core.timers import Alarm
 from ag2_parallel.core.transitions import AttemptEvent, AttemptState, IllegalTransitionError
 
@@ -26,14 +27,15 @@ class Attempts:
         abandoned: How many were given up and have not come back.
     """
 
-    __slots__ = ("_grace", "_insist_for", "_open", "_peak", "_timers", "abandoned", "running")
+    __slots__ = ("_count_waiting", "_grace", "_insist_for", "_open", "_peak", "_timers", "abandoned", "running")
 
-    def __init__(self, timers: Timers, *, grace: float, insist_for: float) -> None:
+    def __init__(self, timers: Timers, *, grace: float, insist_for: float, count_waiting: bool) -> None:
         self.running = 0
         self.abandoned = 0
         self._peak = 0
         self._grace = grace
         self._insist_for = insist_for
+        self._count_waiting = count_waiting
         self._timers = timers
         self._open: dict[tuple[int, int], AttemptRecord] = {}
 
@@ -62,7 +64,7 @@ class Attempts:
             attempt.idle_alarm = self._timers.arm(now + task.idle_timeout, Alarm.IDLE_LIMIT, attempt)
         if task.attempt_timeout is None:
             return None
-        limit = now + task.attempt_timeout
+        limit = attempt.limit = now + task.attempt_timeout
         attempt.limit_alarm = self._timers.arm(limit, Alarm.ATTEMPT_LIMIT, attempt)
         return limit
 
@@ -70,7 +72,7 @@ class Attempts:
         """Tell a running attempt to stop: its slot is free and its grace runs."""
         attempt.move(AttemptEvent.STOP)
         attempt.record.ended = "stopping"
-        self._release(attempt)
+        self._release(attempt, now)
         attempt.limit_alarm = self._timers.arm(now + self._grace, Alarm.GRACE, attempt)
         out.append(Stop(attempt.index, attempt.number, reason))
 
@@ -87,7 +89,7 @@ class Attempts:
         attempt.record.ended = "abandoned"
         out.append(Ended(attempt.index, attempt.number, "abandoned"))
 
-    def end(self, index: int, number: int, how: str, out: list[Command]) -> tuple[TaskRecord, AttemptState]:
+    def end(self, index: int, number: int, how: str, now: float, out: list[Command]) -> tuple[TaskRecord, AttemptState]:
         """An attempt's code is at its end; returns its task and the state it was in."""
         attempt = self._take(index, number)
         was = attempt.state
@@ -97,7 +99,7 @@ class Attempts:
             out.append(Returned(index, number))
             return attempt.record, was
         if was is AttemptState.RUNNING:
-            self._release(attempt)
+            self._release(attempt, now)
         else:
             self._timers.cancel(attempt.limit_alarm)
         attempt.record.ended = how
@@ -130,11 +132,13 @@ class Attempts:
         if attempt is not None:
             attempt.alive_at = now
 
-    def waiting(self, index: int, number: int, *, begins: bool, now: float) -> None:
+    def waiting(self, index: int, number: int, *, begins: bool, on_person: bool, now: float) -> None:
         """A wait for a limit or a person begins or ends; waits may overlap."""
         attempt = self._open.get((index, number))
         if attempt is None:
             return
+        if not self._count_waiting and not on_person and attempt.state is AttemptState.RUNNING:
+            stand_still(attempt, self._timers, begins=begins, now=now)
         if begins:
             attempt.waits += 1
             return
@@ -162,7 +166,10 @@ class Attempts:
             raise IllegalTransitionError(f"attempt {number} of task {index} cannot end: it has ended or never started")
         return attempt
 
-    def _release(self, attempt: AttemptRecord) -> None:
+    def _release(self, attempt: AttemptRecord, now: float) -> None:
+        if attempt.stands_still:
+            attempt.stands_still = 1
+            stand_still(attempt, self._timers, begins=False, now=now)
         self._peak = max(self._peak, self.running)
         self.running -= 1
         self._timers.cancel(attempt.limit_alarm)

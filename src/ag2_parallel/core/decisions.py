@@ -8,6 +8,7 @@ from ag2_parallel.core.breaker import Circuit, cause_of
 from ag2_parallel.core.commands import Recovered, Retry, Settle, Stopping, Tripped
 from ag2_parallel.core.retrying import decide
 from ag2_parallel.core.scheduled import Verdict
+from ag2_parallel.core.standstill import put_off
 from ag2_parallel.core.timers import Alarm
 from ag2_parallel.core.transitions import AttemptState, TaskEvent, TaskState
 from ag2_parallel.results import TaskError, TaskStatus
@@ -44,7 +45,7 @@ class Decisions:
     """
 
     __slots__ = (
-        "_attempts", "_backlog", "_fail_fast", "_rng", "_stops_running", "_timers", "circuit", "exhausted",
+        "_attempts", "_backlog", "_count_waiting", "_fail_fast", "_rng", "_stops_running", "_timers", "circuit", "exhausted",
         "stop_reason", "task_reason",
     )  # fmt: skip
 
@@ -57,6 +58,7 @@ class Decisions:
         self.circuit = Circuit(policy.breaker)
         self._stops_running = False
         self._fail_fast = policy.handle_errors == "fail_fast"
+        self._count_waiting = policy.count_waiting
         self._rng = rng
         self._timers = timers
         self._attempts = attempts
@@ -101,9 +103,12 @@ class Decisions:
             self.settle(record, verdict, now, out)
             return
         delay = decide(record.task.retry, record.attempts, error, self._rng)
-        if delay is None or (record.limit is not None and now + delay >= record.limit):
+        out_of_time = delay is not None and record.limit is not None and now + delay >= record.limit
+        if delay is None or (self._count_waiting and out_of_time):
             self.settle(record, verdict, now, out)
             return
+        if not self._count_waiting:
+            put_off(record, self._timers, delay)
         out.append(Retry(record.task.index, record.attempts, delay, error))
         self._tripped(self.circuit.probe_failed(record.task.index, cause_of(error, None)), now, out)
         record.last = verdict

@@ -50,6 +50,7 @@ class RunMetrics:
     model_calls: int = 0
     spared: int = 0
     groups: dict[str, GroupMetrics] = field(default_factory=dict)
+    waited_by_limit: dict[str, float] = field(default_factory=dict)
 
     def count(self, result: ParallelTaskResult) -> None:
         """Add a result."""
@@ -63,6 +64,10 @@ class RunMetrics:
         if result.group is not None:
             self.groups.setdefault(result.group, GroupMetrics()).count(result)
 
+    def count_wait(self, limit: str, seconds: float) -> None:
+        """A model call waited for a limit."""
+        self.waited_by_limit[limit] = self.waited_by_limit.get(limit, 0.0) + seconds
+
     def to_dict(self, *, wall: float, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
         """The metrics by name; times in seconds."""
         mean = self.task_seconds / wall if wall > 0 else 0.0
@@ -74,6 +79,7 @@ class RunMetrics:
             "success_rate": self.succeeded / self.tasks if self.tasks else None,
             "concurrency": {"mean": mean, "peak": peak},
             "waited": self.waited,
+            "waited_by_limit": dict(self.waited_by_limit),
             "abandoned": abandoned,
             "model_calls": self.model_calls,
             "spared": self.spared,

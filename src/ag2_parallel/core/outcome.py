@@ -27,11 +27,13 @@ class AttemptLog:
     waited: float = 0.0
     last: Snapshot | None = None
     records: list[AttemptRecord] = field(default_factory=list)
+    _backoff: tuple[float, float] | None = None
     _starts: dict[int, float] = field(default_factory=dict)
     _ended: dict[int, str] = field(default_factory=dict)
 
     def started(self, number: int, now: float, stamp: datetime | None) -> None:
         """An attempt started."""
+        self.waits_no_more(now)
         self._starts[number] = now
         if self.first_start is None:
             self.first_start, self.started_at = now, stamp
@@ -44,6 +46,17 @@ class AttemptLog:
         ended = self._ended.get(number, "stopping")
         duration = now - self._starts[number]
         self.records.append(AttemptRecord(number=number, status=status, duration=duration, error=error, ended=ended))
+
+    def backs_off(self, delay: float, now: float) -> None:
+        """The next attempt starts in `delay` seconds at the earliest: that is waiting."""
+        self._backoff = (now, delay)
+
+    def waits_no_more(self, now: float) -> None:
+        """A backoff is over, or cut short."""
+        if self._backoff is not None:
+            since, delay = self._backoff
+            self.waited += min(delay, now - since)
+            self._backoff = None
 
     def is_decided(self, number: int) -> bool:
         """Whether `decided` was called for this attempt."""
@@ -81,6 +94,7 @@ def finished_result(
 ) -> ParallelTaskResult:
     """The result of a settled task; times are monotonic, `stamp` is the wall time."""
     start = log.first_start
+    log.waits_no_more(now)
     duration = 0.0 if start is None else now - start
     return ParallelTaskResult(
         name=task.name,

@@ -161,9 +161,9 @@ class Run:
         """See `ports.BackendListener`."""
         self._post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
 
-    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
+    def attempt_waiting(self, index: int, attempt: int, *, waiting: bool, on_person: bool) -> None:
         """See `ports.BackendListener`."""
-        self._post(lambda: self._waiting(index, attempt, waiting=waiting))
+        self._post(partial(self._waiting, index, attempt, waiting, on_person=on_person))
 
     # ---- on the loop
 
@@ -194,8 +194,8 @@ class Run:
         now = self._clock.monotonic()
         self._do(self._schedule.ended(index, attempt, ok=ok, error=outcome.error, how=outcome.ended, now=now))
 
-    def _waiting(self, index: int, attempt: int, *, waiting: bool) -> None:
-        self._schedule.waiting(index, attempt, waiting, self._clock.monotonic())
+    def _waiting(self, index: int, attempt: int, waiting: bool, *, on_person: bool) -> None:  # noqa: FBT001 - a message
+        self._schedule.waiting(index, attempt, waiting, self._clock.monotonic(), on_person=on_person)
         self._arm()
 
     def _tick(self) -> None:
@@ -254,9 +254,6 @@ class Run:
         self.backend.stop(command.index, command.attempt, command.reason)
         self._tell(events.AttemptStopping, self._entries[command.index].task, command, reason=command.reason)
 
-    def _insist(self, command: commands.Insist) -> None:
-        self.backend.insist(command.index, command.attempt)
-
     def _ended(self, command: commands.Ended) -> None:
         entry = self._entries[command.index]
         entry.log.ended(command.attempt, command.how)
@@ -275,6 +272,7 @@ class Run:
         entry = self._entries[command.index]
         status = TaskStatus.TIMED_OUT if self._timed_out(command) else TaskStatus.FAILED
         self._decide(entry, command.index, command.attempt, status, command.error)
+        entry.log.backs_off(command.delay, self._clock.monotonic())
         self._tell(events.TaskRetrying, entry.task, command, delay=command.delay, error=str(command.error))
 
     @staticmethod
@@ -338,7 +336,7 @@ class Run:
 _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]] = {
     commands.Start: Run._start,  # noqa: SLF001 - the table of this class's own methods
     commands.Stop: Run._stop,  # noqa: SLF001
-    commands.Insist: Run._insist,  # noqa: SLF001
+    commands.Insist: lambda run, command: run.backend.insist(command.index, command.attempt),
     commands.Ended: Run._ended,  # noqa: SLF001
     commands.Returned: Run._returned,  # noqa: SLF001
     commands.Retry: Run._retry,  # noqa: SLF001

@@ -79,10 +79,11 @@ class Schedule:
         self._max_workers = policy.max_workers
         self._max_abandoned = max(8, policy.max_workers) if policy.max_abandoned is None else policy.max_abandoned
         self._timers = Timers()
-        self._attempts = Attempts(self._timers, grace=policy.grace, insist_for=policy.insist_for)
+        self._attempts = Attempts(
+            self._timers, grace=policy.grace, insist_for=policy.insist_for, count_waiting=policy.count_waiting
+        )
         self._backlog = Backlog()
         self._decisions = Decisions(policy, rng, timers=self._timers, attempts=self._attempts, backlog=self._backlog)
-        self._handed_out = 0
         self._closed = self._finished = False
         self._paused: set[str] = set()
         self._hold: Entry | None = None
@@ -129,10 +130,6 @@ class Schedule:
         self._decisions.stop_reason = self._decisions.stop_reason or stop_reason
         return self._proceed(now, [])
 
-    def handed_out(self, count: int = 1) -> None:
-        """So many results were taken by whoever reads them."""
-        self._handed_out += count
-
     # ---- from the attempts
 
     def ended(
@@ -149,7 +146,7 @@ class Schedule:
             now: Monotonic time.
         """
         out: list[Command] = []
-        record, was = self._attempts.end(index, attempt, how, out)
+        record, was = self._attempts.end(index, attempt, how, now, out)
         if was is AttemptState.ABANDONED:
             self._timers.cancel(self._patience)
             self._patience = None
@@ -187,9 +184,12 @@ class Schedule:
         """An attempt gave a sign of life: its idle limit starts anew. Late ones are ignored."""
         self._attempts.alive(index, attempt, now)
 
-    def waiting(self, index: int, attempt: int, flag: bool, now: float) -> None:  # noqa: FBT001 - a message
-        """An attempt began (True) or ceased to wait for a limit or a person; its idle limit does not run meanwhile."""
-        self._attempts.waiting(index, attempt, begins=flag, now=now)
+    def waiting(self, index: int, attempt: int, flag: bool, now: float, *, on_person: bool = False) -> None:  # noqa: FBT001 - a message
+        """An attempt began (True) or ceased to wait for a limit or a person; its idle limit does not run meanwhile.
+
+        Where waiting for limits does not count, its own limit and its task's do not run either.
+        """
+        self._attempts.waiting(index, attempt, begins=flag, on_person=on_person, now=now)
 
     # ---- time
 
@@ -238,11 +238,6 @@ class Schedule:
         return self._proceed(now, [])
 
     # ---- where it stands
-
-    @property
-    def room(self) -> int:
-        """How many more tasks should be read: settled results that nobody took count, so a slow reader stops it."""
-        return max(0, 2 * self._max_workers - (self._backlog.added - self._handed_out))
 
     @property
     def added(self) -> int:

@@ -61,6 +61,7 @@ class SchedulePolicy:
         abandoned_patience: Seconds after which a run that `max_abandoned` holds up is stopped.
         insist_for: Seconds from insisting to giving up.
         breaker: What happens when task after task fails for one cause; None: nothing.
+        count_waiting: Whether waiting for limits, and backoff, counts in the limits of tasks and attempts.
     """
 
     max_workers: int
@@ -71,6 +72,7 @@ class SchedulePolicy:
     abandoned_patience: float = 60.0
     insist_for: float = 0.1
     breaker: Breaker | None = None
+    count_waiting: bool = True
 
 
 class Verdict(NamedTuple):
@@ -128,6 +130,9 @@ class AttemptRecord:
         number: From 1.
         alive_at: Monotonic time of the last sign of life.
         waits: How many waits for a limit or a person are open.
+        limit: Monotonic time of its own limit; None without one.
+        stands_still: How many waits are open that stop its limit and its task's.
+        still_since: When the first of these began.
         state: Where it is.
         limit_alarm: The alarm for its own limit, later for its grace.
         idle_alarm: The alarm for its idle limit.
@@ -137,6 +142,9 @@ class AttemptRecord:
     number: int
     alive_at: float
     waits: int = 0
+    limit: float | None = None
+    stands_still: int = 0
+    still_since: float = 0.0
     state: AttemptState = AttemptState.RUNNING
     limit_alarm: Entry | None = None
     idle_alarm: Entry | None = None

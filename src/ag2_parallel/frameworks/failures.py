@@ -249,7 +249,8 @@ def _message(shown: BaseException, cause: BaseException, kind: str) -> str:
     if kind == "context_length" and (tokens := _answer(cause).tokens) is not None:
         return f"{text} ({tokens})"
     deepest = list(_chain(cause))[-1]
-    if kind == "connection" and deepest is not shown and (why := _text(deepest)) and why not in text:
+    telling = kind == "connection" or getattr(deepest, "kind", None) == "rate_limit"  # a limit of the gate
+    if telling and deepest is not shown and (why := _text(deepest)) and why not in text:
         return f"{text} ({type(deepest).__name__}: {why})"
     return text
 

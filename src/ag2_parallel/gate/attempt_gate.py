@@ -14,6 +14,7 @@ from ag2_parallel.gate.meter import Meter
 from ag2_parallel.gate.prices import fixed_price
 from ag2_parallel.gate.sync_client import GateClient
 from ag2_parallel.gate.through import ThroughClient
+from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     import httpx
 
     from ag2_parallel.gate.budget import TaskSpending
+    from ag2_parallel.gate.hedging import AnswerTimes
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
     from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.turnstile import Turnstile
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
     from ag2_parallel.redaction import Redactor
@@ -48,6 +51,8 @@ class Shared:
         pool: Sends requests.
         prices: Prices by model.
         no_usage: Endpoints that refuse a request for the usage of a stream.
+        turnstile: Where calls wait for limits.
+        answer_times: How long answers took, for hedging.
         calls: The calls on the loop.
         closed: Whether the gate has closed.
     """
@@ -60,6 +65,8 @@ class Shared:
     pool: Pool
     prices: PriceTable
     no_usage: set[str]
+    turnstile: Turnstile
+    answer_times: AnswerTimes
     calls: set[Call | ForeignCall]
     closed: Callable[[], bool]
 
@@ -77,6 +84,10 @@ class AttemptSide:
         waiting: Told, on the loop, that the attempt begins (True) or ends (False) to wait for a next try.
         emit: Takes an event's class and fields, on the loop.
         observed: Whether anybody listens to events.
+        limits: What the run wants of the gate.
+        group: The task's group, for limits that name one.
+        priority: The task's; higher goes first where calls wait.
+        waited_for: Told, on the loop, for which limit a call waited, and how many seconds.
         spending: The task's account, where there is a budget.
         cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
     """
@@ -89,6 +100,10 @@ class AttemptSide:
     waiting: Callable[[bool], None]
     emit: Callable[..., None]
     observed: Callable[[], bool]
+    limits: CallLimits = NO_LIMITS
+    group: str | None = None
+    priority: int = 0
+    waited_for: Callable[[str, float], None] = lambda _name, _seconds: None
     spending: TaskSpending | None = None
     cut_off: Callable[[str, str], None] = lambda _kind, _message: None
 
@@ -137,7 +152,7 @@ class GatedAttempt:
         return self.meter.usage()
 
     def waited(self) -> float:
-        """Seconds in which at least one call waited for its next try; safe from any thread."""
+        """Seconds in which at least one call waited for a limit or for its next try; safe from any thread."""
         before, since = self._waited
         return before if since is None else before + self.shared.clock.monotonic() - since
 

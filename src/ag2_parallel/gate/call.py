@@ -18,18 +18,20 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from ag2_parallel.errors import TaskStopped
-from ag2_parallel.events import ModelCallFinished, ModelCallRetrying, ModelCallStarted
+from ag2_parallel.gate.call_events import CallEvents
 from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
+from ag2_parallel.gate.hedging import first_good
 from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
 from ag2_parallel.gate.off_loop import off_loop
 from ag2_parallel.gate.relay import Relay
 from ag2_parallel.gate.retry import Decision, GiveUp, decide
 from ag2_parallel.gate.sse import EventStream, parsed_object, usage_block
-from ag2_parallel.gate.wire import Head
+from ag2_parallel.gate.turn import Turn
+from ag2_parallel.gate.wire import Head, is_event_stream
 from ag2_parallel.provider_errors import was_filtered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.prices import Price
@@ -77,13 +79,14 @@ class Call:
         self.relay = Relay(attempt.shared.post)
         self.task: asyncio.Task[None] | None = None
         self.settled = False
-        self._number = number
         self._request = request
         self._terms = terms
         self._attempt = attempt
         model, endpoint = request.model, request.endpoint  # all that the tally keeps: the body goes with the call
         self._tally: CallTally = attempt.meter.open(model, lambda: terms.price(model, endpoint))
-        self._events: EventStream | None = None
+        self._events = CallEvents(number, request, attempt.side)
+        self._stream: EventStream | None = None
+        self._copies = 0
         self._requests = 0
         self._asked_usage = False
         self._doubted = False
@@ -104,6 +107,8 @@ class Call:
 
     def cut(self, reason: str) -> None:
         """End it now: the connection closes, and the worker gets `TaskStopped`."""
+        if not self.settled:
+            self._events.cut(reason)
         self._settle("cut")
         self.relay.fail(TaskStopped(reason), at_once=True)
         if self.task is not None:
@@ -113,7 +118,7 @@ class Call:
         """The worker wants nothing more of the answer."""
         if self.task is None or self.task.done():
             return
-        if self._events is not None and self._events.done:
+        if self._stream is not None and self._stream.done:
             self._attempt.shared.loop.call_later(_TO_THE_END, self.task.cancel)
         else:
             self._settle("closed")
@@ -135,23 +140,17 @@ class Call:
             return
         self.settled = True
         self._account_for_the_rest()
-        attempt = self._attempt
-        if attempt.side.observed():
-            attempt.side.emit(
-                ModelCallFinished,
-                call=self._number,
-                endpoint=self._request.endpoint,
-                model=self._request.model,
-                status=status,
-                duration=attempt.shared.clock.monotonic() - self._started,
-                usage=usage_of([self._tally]),
-            )
+        if self._events.wanted:
+            duration = self._attempt.shared.clock.monotonic() - self._started
+            self._events.finished(status, duration, usage_of([self._tally]))
 
     async def _until_answered(self) -> None:
         tries = 0
         while True:
             tries += 1
-            failure = await self._try()
+            async with Turn(self._request, self._attempt, self._tally, self._events) as turn:
+                failure = turn.refusal or await self._try(turn)
+                turn.heard(failure)
             if failure is None:
                 return
             if self._asked_usage and failure.outcome.status in _REFUSED_FIELD:
@@ -165,7 +164,7 @@ class Call:
             self._tally.retried += 1
             await self._wait(failure, decision.delay)
 
-    async def _try(self) -> Failure | None:
+    async def _try(self, turn: Turn) -> Failure | None:
         """Send the request; None where the answer is on its way to the worker."""
         request, attempt = self._request, self._attempt
         if request.metered and attempt.over_budget(self._tally):
@@ -175,29 +174,57 @@ class Call:
         self._asked_usage = (
             request.takes_usage and not self._doubted and request.endpoint not in attempt.shared.no_usage
         )
-        self._requests += 1
-        self._tell_started()
         self._on_the_wire = True
-        self._events = None
-        reply = None
+        self._stream = None
         try:
-            reply = await self._terms.sender.send(
-                request, request.body_with_usage() if self._asked_usage else request.body
-            )
-            attempt.side.alive()
-            if reply.status < _REDIRECT and (request.streamed or _is_event_stream(reply)):
-                await self._pass_on(reply)
-                return None
-            head = Head(reply.status, reply.headers, await self._whole(reply))
+            after = self._hedge_after()
+            head = await (self._send(turn) if after is None else self._send_twice(turn, after))
         except httpx.HTTPError as error:
             if not was_sent(error):
                 self._on_the_wire = False
             self._account_for_the_rest()
             return broken(error)
+        return None if head is None else await self._judge(head)
+
+    async def _send(self, turn: Turn) -> Head | None:
+        """One request and its answer; None for a stream, which is on its way to the worker."""
+        request, attempt = self._request, self._attempt
+        self._requests += 1
+        self._events.started(self._requests)
+        reply = await self._terms.sender.send(request, request.body_with_usage() if self._asked_usage else request.body)
+        try:
+            attempt.side.alive()
+            turn.head_arrived(reply.status, reply.headers)
+            if reply.status < _REDIRECT and (request.streamed or is_event_stream(reply)):
+                await self._pass_on(reply)
+                return None
+            return Head(reply.status, reply.headers, await self._whole(reply))
         finally:
-            if reply is not None:
-                reply.close()
-        return await self._judge(head)
+            reply.close()
+
+    def _hedge_after(self) -> float | None:
+        """Seconds after which a copy is sent, None where there is none."""
+        wish, request = self._attempt.side.limits.hedge_after, self._request
+        if wish is None or not request.repeatable or self._terms.sender is not self._attempt.shared.pool:
+            return None
+        return self._attempt.shared.answer_times.hedge_after(wish, request.endpoint, request.model)
+
+    async def _send_twice(self, turn: Turn, after: float) -> Head | None:
+        """The same where a slow request gets a copy; what the loser used is estimated."""
+
+        def copy() -> Coroutine[Any, Any, Head | None] | None:
+            other = turn.copy()
+            if other is None:
+                return None
+            self._copies = 1
+            self._events.hedged(after)
+            return other.around(self._send(other))
+
+        head, losers = await first_good(lambda: self._send(turn), copy, after, _is_good)
+        self._copies = 0
+        if losers and self._request.metered:
+            self._tally.unreport(self._estimate())
+        return head
 
     async def _whole(self, reply: Reply) -> bytes:
         """The body of an answer that is not streamed; each part of it is a sign of life."""
@@ -209,7 +236,7 @@ class Call:
 
     async def _pass_on(self, reply: Reply) -> None:
         """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""
-        events = self._events = EventStream(strip_usage=self._asked_usage)
+        events = self._stream = EventStream(strip_usage=self._asked_usage)
         chunk = await reply.next_chunk()
         if not chunk:
             raise httpx.RemoteProtocolError(f"{self._request.endpoint} answered with an empty stream")
@@ -292,14 +319,7 @@ class Call:
         )
 
     async def _wait(self, failure: Failure, delay: float) -> None:
-        if self._attempt.side.observed():
-            self._attempt.side.emit(
-                ModelCallRetrying,
-                call=self._number,
-                endpoint=self._request.endpoint,
-                reason=failure.outcome.reason,
-                delay=delay,
-            )
+        self._events.retrying(failure.outcome.reason, delay)
         with self._attempt.waits():
             await asyncio.sleep(delay)
 
@@ -315,24 +335,16 @@ class Call:
     def _account_for_the_rest(self, received: int = 0) -> None:
         """Count a request that was sent and has brought no usage block, once."""
         if self._on_the_wire and self._request.metered:
-            self._tally.unreport(self._estimate(received))
+            for _ in range(1 + self._copies):
+                self._tally.unreport(self._estimate(received))
         self._on_the_wire = False
+        self._copies = 0
 
     def _estimate(self, received: int = 0) -> int:
-        if self._events is not None:
-            received = self._events.text_length
+        if self._stream is not None:
+            received = self._stream.text_length
         return self._request.estimated_tokens() + received // BYTES_PER_TOKEN
 
-    def _tell_started(self) -> None:
-        if self._attempt.side.observed():
-            self._attempt.side.emit(
-                ModelCallStarted,
-                call=self._number,
-                endpoint=self._request.endpoint,
-                model=self._request.model,
-                try_number=self._requests,
-            )
 
-
-def _is_event_stream(reply: Reply) -> bool:
-    return any(name.lower() == "content-type" and "text/event-stream" in value for name, value in reply.headers)
+def _is_good(head: Head | None) -> bool:
+    return head is None or head.status < _ERROR

@@ -7,8 +7,10 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.gate.attempt_gate import AttemptSide, GatedAttempt, Shared
+from ag2_parallel.gate.hedging import AnswerTimes
 from ag2_parallel.gate.pool import Pool
 from ag2_parallel.gate.prices import PriceTable
+from ag2_parallel.gate.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,8 @@ class Gate:
             pool=self._pool,
             prices=PriceTable(),
             no_usage=set(),
+            turnstile=Turnstile(loop, clock),
+            answer_times=AnswerTimes(),
             calls=self._calls,
             closed=lambda: self._closed,
         )

@@ -54,3 +54,8 @@ class Sender(Protocol):
 def decoded_headers(headers: Iterable[tuple[str, str]]) -> HeaderList:
     """The headers that are true of a decoded body."""
     return [(name, value) for name, value in headers if name.lower() not in _ABOUT_THE_BYTES]
+
+
+def is_event_stream(reply: Reply) -> bool:
+    """Whether the answer comes as events."""
+    return any(name.lower() == "content-type" and "text/event-stream" in value for name, value in reply.headers)

@@ -17,6 +17,7 @@ from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.tasks import TaskContext, safe_file_name
 from ag2_parallel.workers.coroutines import Coroutines
+from ag2_parallel.workers.factories import takes_argument
 from ag2_parallel.workers.locating import locate
 from ag2_parallel.workers.prompts import rendered
 from ag2_parallel.workers.stop_signal import StopSignal
@@ -59,6 +60,10 @@ class RunServices:
     console: Callable[[str], list[str]]
     """From a task's name to the list its console text is appended to."""
     open_gate: Callable[..., AttemptGate]
+    count_waiting: bool = True
+    """Whether waiting for limits counts in the task's and the attempt's time."""
+    run_limit: float | None = None
+    """Monotonic time of the run's limit."""
 
 
 class Attempt:
@@ -76,14 +81,16 @@ class Attempt:
         self._directory = services.directory / safe_file_name(order.task.name, order.index)
         self._ctx: TaskContext | None = None
         self.gate = services.open_gate(
-            remaining=self.remaining,
+            remaining=self._patience,
             check_call=self.check_call,
             alive=self.sign_of_life,
-            waiting=lambda waiting: self._tell_waiting(waiting=waiting),
+            waiting=lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
             emit=self.emit,
             observed=services.observed,
             index=order.index,
             cut_off=self._cut_off,
+            group=order.task.group,
+            priority=order.task.priority,
         )
 
     # ---- running
@@ -231,14 +238,14 @@ class Attempt:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """See `ports.AttemptScope`."""
-        self._tell_waiting(waiting=True)
+        self._tell_waiting(waiting=True, on_person=True)
         try:
             yield
         finally:
-            self._tell_waiting(waiting=False)
+            self._tell_waiting(waiting=False, on_person=True)
 
-    def _tell_waiting(self, *, waiting: bool) -> None:
-        self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting)
+    def _tell_waiting(self, *, waiting: bool, on_person: bool) -> None:
+        self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting, on_person=on_person)
 
     def _cut_off(self, kind: str, message: str) -> None:
         """A model call was refused for good: the task fails, and the attempt has its grace to end."""
@@ -295,9 +302,21 @@ class Attempt:
 
     def remaining(self) -> float | None:
         """See `TaskContext.remaining`."""
-        if self.order.deadline is None:
+        deadline = self.order.deadline
+        if deadline is None:
             return None
-        return max(0.0, self.order.deadline - self._services.clock.monotonic())
+        if not self._services.count_waiting:
+            limit = self._services.run_limit
+            deadline += self.gate.waited()
+            deadline = deadline if limit is None else min(deadline, limit)
+        return max(0.0, deadline - self._services.clock.monotonic())
+
+    def _patience(self) -> float | None:
+        """Seconds that a model call may wait."""
+        if self._services.count_waiting:
+            return self.remaining()
+        limit = self._services.run_limit
+        return None if limit is None else max(0.0, limit - self._services.clock.monotonic())
 
     def report(self, message: str) -> None:
         """See `TaskContext.report`."""
@@ -325,15 +344,3 @@ class AnswerRejectedError(Exception):
     """Raised where a task's `accept` refused the answer."""
 
     kind = "rejected"
-
-
-def takes_argument(function: Callable[..., Any]) -> bool:
-    """Whether a factory wants the `TaskContext`."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    return any(
-        (p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}) or p.kind is p.VAR_POSITIONAL
-        for p in parameters
-    )

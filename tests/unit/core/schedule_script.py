@@ -71,8 +71,8 @@ class Script:
     def alive(self, index, attempt=1):
         self.schedule.alive(index, attempt, self.now)
 
-    def waiting(self, index, flag, attempt=1):
-        self.schedule.waiting(index, attempt, flag, self.now)
+    def waiting(self, index, flag, attempt=1, *, on_person=False):
+        self.schedule.waiting(index, attempt, flag, self.now, on_person=on_person)
 
     def stop(self, reason="interrupted", *, stop_running):
         return self.schedule.stop(reason, stop_running=stop_running, now=self.now)

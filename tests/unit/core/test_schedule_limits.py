@@ -182,6 +182,44 @@ def test_the_end_of_a_wait_is_a_sign_of_life():
     assert run.at(3.9)[0] == Stop(0, 1, "idle")
 
 
+def test_limits_stand_still_while_a_task_waits_where_waiting_does_not_count():
+    run = Script(count_waiting=False)
+    run.add(task(0, timeout=2.0))
+    run.now = 1.0
+    run.waiting(0, True)
+    run.waiting(0, True)
+    assert run.at(50.0) == []
+    run.waiting(0, False)
+    assert run.at(60.0) == []
+    run.waiting(0, False)
+    assert run.at(60.9) == []
+    assert run.at(61.0)[0] == Stop(0, 1, "deadline")
+
+
+def test_the_limit_of_an_attempt_stands_still_too():
+    run = Script(count_waiting=False)
+    run.add(task(0, attempt_timeout=2.0))
+    run.waiting(0, True)
+    run.now = 10.0
+    run.waiting(0, False)
+    assert run.at(11.9) == []
+    assert run.at(12.0)[0] == Stop(0, 1, "attempt_deadline")
+
+
+def test_waiting_for_a_person_always_counts():
+    run = Script(count_waiting=False)
+    run.add(task(0, timeout=2.0))
+    run.waiting(0, True, on_person=True)
+    assert run.at(2.0)[0] == Stop(0, 1, "deadline")
+
+
+def test_waiting_counts_unless_it_is_said_not_to():
+    run = Script()
+    run.add(task(0, timeout=2.0))
+    run.waiting(0, True)
+    assert run.at(2.0)[0] == Stop(0, 1, "deadline")
+
+
 def test_a_stopped_attempt_has_its_grace_is_insisted_on_and_given_up():
     run = Script(grace=1.0, insist_for=0.1)
     run.add(task(0, timeout=5.0))

@@ -105,17 +105,6 @@ def test_a_task_with_a_problem_never_starts():
     ]
 
 
-def test_reading_goes_on_as_results_are_taken():
-    run = Script(max_workers=2)
-    assert run.schedule.room == 4
-    run.add(*map(task, range(4)))
-    assert run.schedule.room == 0
-    run.succeeds(0)
-    assert run.schedule.room == 0, "a result that nobody took counts"
-    run.schedule.handed_out()
-    assert run.schedule.room == 1
-
-
 def test_nothing_starts_while_paused():
     run = Script(max_workers=2)
     run.add(task(0), task(1), task(2))

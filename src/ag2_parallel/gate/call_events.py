@@ -1,0 +1,79 @@
+"""The events of one model call, in the order in which they can come; nothing at all where nobody listens.
+
+::
+
+    queued ─► admitted ─► started ─► first byte ─► finished
+       ├► refused            ├► hedged   └► throttled, retrying ─► queued ...
+       └► cut ◄──────────────┘
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel import events
+
+if TYPE_CHECKING:
+    from ag2_parallel.gate.attempt_gate import AttemptSide
+    from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.usage import Usage
+
+
+class CallEvents:
+    """Tells what happens to a call."""
+
+    __slots__ = ("_number", "_request", "_side")
+
+    def __init__(self, number: int, request: ModelRequest, side: AttemptSide) -> None:
+        self._number = number
+        self._request = request
+        self._side = side
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens."""
+        return self._side.observed()
+
+    def _tell(self, event: type[events.Event], **fields: Any) -> None:
+        if self._side.observed():
+            self._side.emit(event, call=self._number, endpoint=self._request.endpoint, **fields)
+
+    def queued(self) -> None:
+        """It stands before the limits."""
+        self._tell(events.ModelCallQueued, model=self._request.model)
+
+    def admitted(self, waited: float) -> None:
+        """The limits let it through."""
+        self._tell(events.ModelCallAdmitted, model=self._request.model, waited=waited)
+
+    def refused(self, reason: str) -> None:
+        """It is not sent."""
+        self._tell(events.ModelCallRefused, model=self._request.model, reason=reason)
+
+    def started(self, try_number: int) -> None:
+        """A request is sent."""
+        self._tell(events.ModelCallStarted, model=self._request.model, try_number=try_number)
+
+    def first_byte(self, status: int) -> None:
+        """The head of an answer has arrived."""
+        self._tell(events.ModelCallFirstByte, status=status)
+
+    def hedged(self, after: float) -> None:
+        """A second copy is sent."""
+        self._tell(events.ModelCallHedged, model=self._request.model, after=after)
+
+    def throttled(self, pause: float, rate: float | None) -> None:
+        """The server answered 429."""
+        self._tell(events.ModelCallThrottled, pause=pause, rate=rate)
+
+    def retrying(self, reason: str, delay: float) -> None:
+        """A request failed and will be sent again."""
+        self._tell(events.ModelCallRetrying, reason=reason, delay=delay)
+
+    def cut(self, reason: str) -> None:
+        """Its task was stopped."""
+        self._tell(events.ModelCallCut, model=self._request.model, reason=reason)
+
+    def finished(self, status: str, duration: float, usage: Usage) -> None:
+        """It has ended."""
+        self._tell(events.ModelCallFinished, model=self._request.model, status=status, duration=duration, usage=usage)

@@ -1,0 +1,104 @@
+"""A second copy of a slow call: when it is sent, and which of the two counts.
+
+Only chat completions that leave nothing behind on the server are sent twice: no stream, nothing
+stored, no tool that the server itself runs, and nothing that goes through a user's own client, where the loser
+could not be cut. A copy takes its place before the limits like any call, but never waits: where the limits
+do not let it through at once, it is not sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from typing import Any
+
+T = TypeVar("T")
+
+_REMEMBERED: Final = 200
+_ENOUGH: Final = 20
+"""Answers from which a percentile can be told."""
+
+_PERCENTILE: Final = 0.95
+_STATELESS: Final = ("/chat/completions", "/messages")
+_LEAVES_SOMETHING: Final = ("store", "background", "container", "mcp_servers", "web_search_options")
+_RUN_BY_THE_CALLER: Final = frozenset({"function", "custom"})
+
+
+class AnswerTimes:
+    """How long answers took, by endpoint and model."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[str, str | None], deque[float]] = {}
+
+    def note(self, endpoint: str, model: str | None, seconds: float) -> None:
+        """An answer took so long."""
+        self._seconds.setdefault((endpoint, model), deque(maxlen=_REMEMBERED)).append(seconds)
+
+    def hedge_after(self, wish: float | Literal["p95"] | None, endpoint: str, model: str | None) -> float | None:
+        """Seconds after which a copy is sent; None: it is not, or it is not yet known when."""
+        if wish != "p95":
+            return wish
+        known = self._seconds.get((endpoint, model), ())
+        return sorted(known)[int(len(known) * _PERCENTILE)] if len(known) >= _ENOUGH else None
+
+
+def may_be_sent_twice(path: str, body: Mapping[str, Any]) -> bool:
+    """Whether a request leaves nothing behind on the server."""
+    if not path.endswith(_STATELESS) or body.get("stream") or any(body.get(name) for name in _LEAVES_SOMETHING):
+        return False
+    tools = body.get("tools")
+    if not isinstance(tools, list):
+        return not tools
+    # Anthropic's own way to describe a caller's tool has no type.
+    return all(isinstance(tool, dict) and tool.get("type", "custom") in _RUN_BY_THE_CALLER for tool in tools)
+
+
+async def first_good(
+    send: Callable[[], Coroutine[Any, Any, T]],
+    copy: Callable[[], Coroutine[Any, Any, T] | None],
+    after: float,
+    good: Callable[[T], bool],
+) -> tuple[T, int]:
+    """The first good answer to a request or to its copy, else what the request itself came to; the loser is cancelled.
+
+    Returns:
+        The answer, and how many requests were cancelled for it.
+
+    Args:
+        send: Sends the request.
+        copy: Sends the copy; None if it may not be sent.
+        after: Seconds until the copy is sent.
+        good: Whether an answer is one.
+    """
+    first = asyncio.ensure_future(send())
+    racing: set[asyncio.Future[T]] = {first}
+    try:
+        await asyncio.wait(racing, timeout=after)
+        if not first.done() and (second := copy()) is not None:
+            racing.add(asyncio.ensure_future(second))
+            pending = set(racing)
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for each in done:
+                    if each.exception() is None and good(each.result()):
+                        return each.result(), len(pending)
+        return await first, 0
+    finally:
+        await _ended(racing)
+
+
+async def _ended(racing: set[asyncio.Future[T]]) -> None:
+    """Cancel those that still run, and see them end: their connections are closed then."""
+    left = [each for each in racing if not each.done()]
+    for each in left:
+        each.cancel()
+    waiting: list[Awaitable[T]] = [*left]
+    if waiting:
+        await asyncio.gather(*waiting, return_exceptions=True)
+    for each in racing:
+        if not each.cancelled():
+            each.exception()  # seen: the loop need not complain

@@ -1,0 +1,170 @@
+"""One try's turn at the limits: `async with` it, and what it reserved is settled whatever happens inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+import httpx
+
+from ag2_parallel.gate.failure import Failure
+from ag2_parallel.gate.limits import NOTHING, Need
+from ag2_parallel.gate.retry import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from types import TracebackType
+
+    from ag2_parallel.gate.admission import Ticket
+    from ag2_parallel.gate.attempt_gate import GatedAttempt
+    from ag2_parallel.gate.call_events import CallEvents
+    from ag2_parallel.gate.meter import CallTally
+    from ag2_parallel.gate.request import ModelRequest
+
+T = TypeVar("T")
+
+_OVERLOADED: Final = frozenset({429, 529})
+"""Statuses that ask for fewer requests; 529 is Anthropic's."""
+
+
+class NotAdmittedError(httpx.TransportError):
+    """Raised where limits do not let a call be sent before its task's deadline."""
+
+    kind = "rate_limit"
+
+
+class Turn:
+    """The time from asking to be let through until the try has ended.
+
+    Attributes:
+        refusal: Why the call cannot be sent in time, or None.
+    """
+
+    def __init__(self, request: ModelRequest, attempt: GatedAttempt, tally: CallTally, events: CallEvents) -> None:
+        """Nothing is asked yet."""
+        self.refusal: Failure | None = None
+        self._request = request
+        self._attempt = attempt
+        self._tally = tally
+        self._events = events
+        self._turnstile = attempt.shared.turnstile
+        self._way = self._turnstile.routes.way(request, attempt.side.limits, attempt.side.group, attempt.side.priority)
+        self._ticket: Ticket | None = None
+        self._used: int | None = None
+        self._spent = (0, 0, 0)
+
+    async def __aenter__(self) -> Self:
+        """Wait until every limit lets the call through."""
+        attempt, way = self._attempt, self._way
+        clock = attempt.shared.clock
+        remaining = attempt.side.remaining()
+        asked = clock.monotonic()
+        need = self._need() if way.counts_tokens else NOTHING
+        self._events.queued()
+        ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
+        if ticket.state == "waiting":
+            try:
+                with attempt.waits():
+                    await self._turnstile.wait(ticket)
+            finally:
+                if ticket.cause is not None:
+                    attempt.side.waited_for(ticket.cause.name, clock.monotonic() - asked)
+        if ticket.state == "refused":
+            self.refusal = self._refused(ticket, remaining)
+            return self
+        self._ticket = ticket
+        self._spent = self._tokens_so_far()
+        self._events.admitted(clock.monotonic() - asked)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give back the place, and what was reserved and not used."""
+        if self._ticket is not None:
+            self._turnstile.done(self._ticket, self._used)
+
+    def head_arrived(self, status: int, headers: list[tuple[str, str]]) -> None:
+        """The head of an answer is there."""
+        self._events.first_byte(status)
+        if self._way.announced is not None:
+            clock = self._attempt.shared.clock
+            by_name = {name.lower(): value for name, value in headers}
+            self._way.announced.heard(by_name, clock.monotonic(), clock.now())
+            self._turnstile.changed()
+
+    def heard(self, failure: Failure | None) -> None:
+        """The try has ended: with an answer (None), or with a failure."""
+        if self._ticket is None:
+            return
+        way = self._way
+        if failure is not None and failure.outcome.status in _OVERLOADED and failure.outcome.kind != "quota":
+            self._throttled(self._ticket, failure)
+            return
+        if failure is None or failure.head is not None:
+            way.pace.went_through()
+            if way.window is not None:
+                way.window.went_through()
+        if way.counts_tokens:
+            self._count_tokens(failure)
+        if failure is None and self._attempt.side.limits.hedge_after == "p95":
+            seconds = self._attempt.shared.clock.monotonic() - self._ticket.since
+            self._attempt.shared.answer_times.note(self._request.endpoint, self._request.model, seconds)
+
+    def copy(self) -> Turn | None:
+        """The turn of a second request beside this one; None where limits would make it wait."""
+        assert self._ticket is not None
+        ticket = self._turnstile.ask_at_once(self._way, self._ticket.need)
+        if ticket is None:
+            return None
+        other = Turn(self._request, self._attempt, self._tally, self._events)
+        other._ticket = ticket
+        return other
+
+    async def around(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work` in this turn, which is over then."""
+        try:
+            return await work
+        finally:
+            assert self._ticket is not None
+            self._turnstile.done(self._ticket, None)
+
+    def _throttled(self, ticket: Ticket, failure: Failure) -> None:
+        self._used = 0  # what is refused is not counted
+        attempt, way, sent_at = self._attempt, self._way, ticket.since
+        now = attempt.shared.clock.monotonic()
+        if way.window is not None:
+            way.window.refused(sent_at, now)
+        way.pace.refused(sent_at, now, failure.outcome.hint, attempt.side.retry.initial)
+        self._turnstile.paused(way)
+        self._events.throttled(max(0.0, way.pace.resumes_at - now), way.pace.rate)
+
+    def _need(self) -> Need:
+        request = self._request
+        sure = request.estimated_tokens()
+        return Need(sure + self._turnstile.lengths.guess(request.endpoint, request.model, request.answer_cap), sure)
+
+    def _tokens_so_far(self) -> tuple[int, int, int]:
+        return self._tally.prompt, self._tally.completion, self._tally.unreported
+
+    def _count_tokens(self, failure: Failure | None) -> None:
+        before, now = self._spent, self._tokens_so_far()
+        prompt, completion, unreported = (late - early for late, early in zip(now, before, strict=True))
+        if prompt or completion:
+            self._used = prompt + completion
+            self._turnstile.lengths.learn(self._request.endpoint, self._request.model, completion)
+        elif failure is not None and failure.head is not None and not unreported:
+            self._used = 0
+
+    def _refused(self, ticket: Ticket, remaining: float | None) -> Failure:
+        assert ticket.cause is not None
+        wait = max(0.0, ticket.until - self._attempt.shared.clock.monotonic())
+        left = (
+            "is not waited for that long" if remaining is None else f"and its task has {max(remaining, 0):.1f} s left"
+        )
+        message = (
+            f"the call was not sent: it would have to wait {wait:.1f} s for {ticket.cause.name}, {left}; "
+            "give the task more time, use fewer workers, or raise the limit"
+        )
+        self._events.refused(message)
+        outcome = Outcome(kind="rate_limit", transient=False, reason="a limit")
+        return Failure(outcome, error=NotAdmittedError(message))

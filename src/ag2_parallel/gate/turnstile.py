@@ -1,0 +1,106 @@
+"""The admission of an engine's calls on its loop: futures and a timer around the pure queue."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ag2_parallel.gate.admission import Admission
+from ag2_parallel.gate.estimate import AnswerLengths
+from ag2_parallel.gate.routes import Routes
+
+if TYPE_CHECKING:
+    from ag2_parallel.gate.admission import Ticket
+    from ag2_parallel.gate.limits import Need
+    from ag2_parallel.gate.routes import Way
+    from ag2_parallel.ports import Clock
+
+
+class Turnstile:
+    """Where calls wait for limits; one for each gate. On the loop only.
+
+    Attributes:
+        routes: The limits of every call.
+        lengths: What answers were like so far.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        self.routes = Routes()
+        self.lengths = AnswerLengths()
+        self._loop = loop
+        self._clock = clock
+        self._admission = Admission()
+        self._futures: dict[Ticket, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def ask(self, way: Way, need: Need, latest: float | None) -> Ticket:
+        """Ask for admission; where the ticket waits, `wait` for it."""
+        ticket = self._admission.ask(way.route, need, latest, self._clock.monotonic())
+        if ticket.state == "waiting":
+            self._futures[ticket] = self._loop.create_future()
+            self._advance()
+        return ticket
+
+    def ask_at_once(self, way: Way, need: Need) -> Ticket | None:
+        """A ticket that is granted now, or None."""
+        now = self._clock.monotonic()
+        ticket = self._admission.ask(way.route, need, None, now)
+        if ticket.state == "waiting":
+            self._admission.leave(ticket)
+        return ticket if ticket.state == "granted" else None
+
+    async def wait(self, ticket: Ticket) -> None:
+        """Until a ticket is granted or refused; a cut gives its place back."""
+        future = self._futures.get(ticket)
+        if future is None:
+            return
+        try:
+            await future
+        except asyncio.CancelledError:
+            self._futures.pop(ticket, None)
+            self._admission.leave(ticket)
+            self._advance()
+            raise
+
+    def done(self, ticket: Ticket, used: int | None) -> None:
+        """A call has ended; it used so many tokens, or nobody knows."""
+        self._admission.done(ticket, used, self._clock.monotonic())
+        if self._futures:
+            self._advance()
+
+    def changed(self) -> None:
+        """A limit has learnt something: calls that wait may go."""
+        if self._futures:
+            self._advance()
+
+    def paused(self, way: Way) -> None:
+        """The way's endpoint asked for a pause: who cannot go in time is told at once."""
+        for ticket in self._admission.refuse_late(way.pace, self._clock.monotonic()):
+            self._tell(ticket)
+
+    def _advance(self) -> None:
+        for ticket in self._admission.advance(self._clock.monotonic()):
+            self._tell(ticket)
+        self._arm()
+
+    def _tell(self, ticket: Ticket) -> None:
+        future = self._futures.pop(ticket, None)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    def _arm(self) -> None:
+        wake = self._admission.wake_at
+        if self._timer is not None:
+            if wake is not None and self._timer.when() == self._loop_time(wake):
+                return
+            self._timer.cancel()
+            self._timer = None
+        if wake is not None:
+            self._timer = self._loop.call_at(self._loop_time(wake), self._ring)
+
+    def _loop_time(self, when: float) -> float:
+        return self._loop.time() + max(0.0, when - self._clock.monotonic())
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._advance()

@@ -1,0 +1,181 @@
+"""Spending evenly, pausing, pacing, and finding how many calls an endpoint takes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ag2_parallel.gate.adaptive import Window
+from ag2_parallel.gate.limits import NOTHING
+from ag2_parallel.gate.pacing import EndpointPace
+from ag2_parallel.gate.rate import TOLERANCE, Pacer
+
+rates = st.floats(0.05, 500)
+costs = st.floats(0.01, 50)
+
+
+@given(rate=rates, calls=st.lists(st.tuples(costs, st.floats(0, 5)), min_size=1, max_size=60))
+def test_a_pacer_never_lets_more_go_than_the_rate_and_one_call(rate, calls):
+    pacer, now, taken = Pacer(rate), 0.0, []
+    for cost, pause in calls:
+        now = max(now + pause, pacer.ready_at(cost))
+        pacer.take(cost, now)
+        taken.append((now, cost))
+    for first in range(len(taken)):
+        for last in range(first, len(taken)):
+            span = taken[last][0] - taken[first][0]
+            total = sum(cost for _, cost in taken[first : last + 1])
+            largest = max(cost for _, cost in taken[first : last + 1])
+            assert total <= rate * (span + TOLERANCE) + largest + 1e-6 * total
+
+
+@pytest.mark.parametrize("rate", [0.5, 1, 7, 10, 64, 900])
+def test_a_pacer_is_used_to_the_full_and_bursts_a_fifth_of_a_second_at_most(rate):
+    pacer, now, times = Pacer(rate, unit=1.0), 0.0, []
+    while now < 100:
+        now = max(now, pacer.ready_at(1.0)) + 0.0005  # timers are late
+        pacer.take(1.0, now)
+        times.append(now)
+    assert 0.98 * rate * 100 <= len(times) <= rate * (100 + TOLERANCE) + 2.01
+    at_once = Pacer(rate, unit=1.0)
+    burst = 0
+    while at_once.ready_at(1.0) <= 0.0:
+        at_once.take(1.0, 0.0)
+        burst += 1
+    assert burst <= max(1, 0.2 * rate)
+
+
+def drive(pace, limit, per, tasks, *, hint, latency=0.01):
+    """A sliding-window server before so many tasks; returns arrival times and how many were refused."""
+    now, let, queue, arrivals, refused = 0.0, [], [0.0] * tasks, [], 0
+    pending = []
+    while queue or pending:
+        queue.sort()
+        at = max(queue[0], pace.ready_at(NOTHING, max(now, queue[0])), now) if queue else float("inf")
+        if pending and pending[0][0] <= at:
+            now, sent, ok = pending.pop(0)
+            if ok:
+                pace.went_through()
+            else:
+                wait = None if hint is None else hint
+                pace.refused(sent, now, wait, 0.1)
+                queue.append(now + (hint or 0.1))
+            continue
+        now = at
+        queue.pop(0)
+        if pace.ready_at(NOTHING, now) > now:
+            queue.append(now)
+            continue
+        pace.take(NOTHING, now)
+        arrivals.append(now)
+        let = [t for t in let if now - t < per]
+        ok = len(let) < limit
+        if ok:
+            let.append(now)
+        else:
+            refused += 1
+        pending.append((now + latency, now, ok))
+    return arrivals, refused
+
+
+@pytest.mark.parametrize("hint", [None, 2.0])
+@pytest.mark.parametrize("limit", [5, 20, 100])
+def test_an_endpoint_that_refused_is_paced_from_what_it_let_through(limit, hint):
+    pace = EndpointPace("e")
+    arrivals, refused = drive(pace, limit, 2.0, 5 * limit, hint=hint)
+    assert refused <= 5 * limit * 0.6
+    assert pace.rate < 2 * limit / 2.0
+    assert arrivals[-1] < 5 * 2.0 * 4, "and it is not starved"
+
+
+def test_the_pause_holds_for_everybody_and_one_episode_counts_once():
+    pace = EndpointPace("e")
+    for _ in range(3):
+        pace.take(NOTHING, 1.0)
+    assert pace.refused(1.0, 1.1, 5.0, 0.1)
+    assert not pace.refused(1.0, 1.2, 5.0, 0.1)
+    assert pace.ready_at(NOTHING, 1.3) == pytest.approx(6.2)
+    assert pace.ready_at(NOTHING, 6.3) <= 6.3
+    pace.take(NOTHING, 6.3)
+    assert pace.ready_at(NOTHING, 6.3) > 6.4, "no two wake up together"
+
+
+def test_trouble_that_goes_on_without_a_hint_pauses_twice_as_long():
+    pace, now, pauses = EndpointPace("e"), 0.0, []
+    for _ in range(5):
+        pace.take(NOTHING, now)
+        pace.refused(now, now + 0.01, None, 0.1)
+        pauses.append(pace.resumes_at - now - 0.01)
+        now = pace.resumes_at
+        assert pace.ready_at(NOTHING, now) <= now + 1e-9
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6])
+
+
+def test_one_odd_refusal_does_not_slow_an_endpoint_for_long():
+    pace, now = EndpointPace("e"), 0.0
+    pace.take(NOTHING, now)
+    pace.refused(now, 0.1, 30.0, 0.1)
+    sent = 0
+    now = pace.resumes_at
+    start = now
+    while sent < 500:
+        now = max(now, pace.ready_at(NOTHING, now))
+        if pace.ready_at(NOTHING, now) <= now:
+            pace.take(NOTHING, now)
+            pace.went_through()
+            sent += 1
+    assert now - start < 120
+
+
+def test_a_cold_endpoint_is_not_stormed_and_a_warm_one_is_not_held_up():
+    pace, now, times = EndpointPace("e"), 0.0, []
+    while len(times) < 1000:
+        now = max(now, pace.ready_at(NOTHING, now))
+        pace.take(NOTHING, now)
+        times.append(now)
+    assert sum(t < 0.1 for t in times) <= 15
+    assert times[-1] < 1.5
+
+
+def round_trip(window, capacity):
+    """Everything that may go goes at once; what exceeds the capacity is refused. Returns how many went through."""
+    round_trip.now += 1.0
+    sent = 0
+    while window.ready_at(NOTHING, round_trip.now) <= round_trip.now:
+        window.take(NOTHING, round_trip.now)
+        sent += 1
+    for number in range(sent):
+        window.done(NOTHING, None, round_trip.now)
+        if number < capacity:
+            window.went_through()
+        else:
+            window.refused(round_trip.now, round_trip.now + 0.5)
+    return min(sent, capacity)
+
+
+@pytest.mark.parametrize("capacity", [1, 4, 16, 64, 300])
+def test_the_window_finds_what_a_server_takes(capacity):
+    round_trip.now = 0.0
+    window = Window("w")
+    rounds = [round_trip(window, capacity) for _ in range(60)]
+    assert sum(rounds[30:]) >= 0.9 * capacity * 30
+
+
+def test_an_episode_lowers_the_window_once_and_never_below_half():
+    window = Window("w")
+    window.size = 100.0
+    for _ in range(100):
+        window.take(NOTHING, 1.0)
+    for _ in range(80):
+        window.refused(1.0, 2.0)
+    assert window.size == 50
+    window.refused(3.0, 4.0)
+    assert 25 <= window.size <= 0.9 * 50
+
+
+def test_a_window_that_is_not_used_does_not_grow():
+    window = Window("w")
+    for _ in range(50):
+        window.take(NOTHING, 0.0)
+        window.done(NOTHING, None, 0.0)
+        window.went_through()
+    assert window.size == 4
