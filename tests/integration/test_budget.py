@@ -7,6 +7,8 @@ import openai
 import pytest
 from autogen import ConversableAgent, GroupChat
 from autogen.agentchat.group.patterns import RoundRobinPattern
+from test_other_providers import agent as agent_with
+from test_other_providers import client_that
 
 from ag2_parallel import Budget, ConfigurationError, ParallelAgentRunner, ParallelTask
 from ag2_parallel.testing import Fault, ModelServer, RecordingObserver, Reply
@@ -247,3 +249,17 @@ class TestUnknownPrices:
             results = runner(budget=Budget(max_cost=1)).run(iter([bad, good]))
         assert results["bad"].error.kind == "configuration"
         assert results["good"].ok
+
+
+class TestOfOtherProviders:
+    def test_clients_that_send_by_themselves_are_held_to_it(self):
+        def make():
+            return agent_with(counted, "a"), agent_with(counted, "b")
+
+        counted = client_that(lambda params: "more")
+        task = ParallelTask("t", "talk", agent=make, max_turns=50)
+        result = runner(budget=Budget(max_task_tokens=21)).run([task])["t"]
+        assert (result.status, result.stop_reason, result.error.kind) == ("failed", "budget", "budget")
+        assert (result.usage.calls, result.usage.total_tokens) == (3, 21)
+        result = runner(budget=Budget(max_cost=0.014)).run([task])["t"]
+        assert (result.stop_reason, result.usage.calls) == ("budget", 2)

@@ -107,6 +107,9 @@ class ForeignCall:
     async def _admitted(self) -> None:
         """Before each try. A limit is waited for here."""
         self._tries += 1
+        if self._attempt.over_budget(self._tally):
+            self._settle("refused")
+            raise TaskStopped("budget")
         self._attempt.side.alive()
         if self._attempt.side.observed():
             self._attempt.side.emit(

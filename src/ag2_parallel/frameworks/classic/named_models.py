@@ -32,7 +32,7 @@ def named_models(task: ParallelTask, agent: Any, llm_config: Any) -> list[tuple[
 def _models_of(config: Any) -> Iterator[tuple[str, str, bool]]:
     for entry in _entries(config):
         model = _field(entry, "model")
-        if isinstance(model, str) and _field(entry, "model_client_cls") is None:
+        if isinstance(model, str):
             yield model, str(_field(entry, "base_url") or ""), _is_price(_field(entry, "price"))
 
 
