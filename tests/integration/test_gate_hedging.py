@@ -87,7 +87,7 @@ def test_a_stream_gets_no_copy(engine):
 
 
 def test_the_percentile_is_learnt_from_the_answers(engine):
-    with ModelServer([*["quick"] * 20, Reply("slow", latency=20), "copy"]) as server:
+    with ModelServer([*[Reply("quick", latency=0.02)] * 20, Reply("slow", latency=20), "copy"]) as server:
         attempt = engine.attempt(limits=CallLimits(hedge_after="p95"))
         for _ in range(20):
             ask(attempt, server)

@@ -9,7 +9,6 @@ import pytest
 from gate_harness import InThread, ask, client, harness
 
 from ag2_parallel import ParallelAgentRunner, ParallelTask, RateLimit
-from ag2_parallel.core.clock import SystemClock
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.admission import Route
 from ag2_parallel.gate.limits import NOTHING, SlotLimit
@@ -263,7 +262,7 @@ def test_five_hundred_waiters_do_not_hold_up_the_loop(soak):
 
     async def trial():
         loop = asyncio.get_running_loop()
-        turnstile = Turnstile(loop, SystemClock())
+        turnstile = Turnstile(loop)
         slots = SlotLimit("s", 5)
         ways = [
             Way(Route((EndpointPace("e"), slots), priority), EndpointPace("e"), None, None, counts_tokens=False)

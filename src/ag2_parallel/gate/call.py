@@ -27,7 +27,7 @@ from ag2_parallel.gate.relay import Relay
 from ag2_parallel.gate.retry import Decision, GiveUp, decide
 from ag2_parallel.gate.sse import EventStream, parsed_object, usage_block
 from ag2_parallel.gate.turn import Turn
-from ag2_parallel.gate.wire import Head, is_event_stream
+from ag2_parallel.gate.wire import Head, is_event_stream, whole
 from ag2_parallel.provider_errors import was_filtered
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ class Call:
         """Send the request; None where the answer is on its way to the worker."""
         request, attempt = self._request, self._attempt
         if request.metered and attempt.over_budget(self._tally):
+            turn.unused()
+            self._events.refused("the budget is used up")
             self._settle("refused")
             self.relay.fail(TaskStopped("budget"), at_once=True)
             return None
@@ -198,14 +200,14 @@ class Call:
             if reply.status < _REDIRECT and (request.streamed or is_event_stream(reply)):
                 await self._pass_on(reply)
                 return None
-            return Head(reply.status, reply.headers, await self._whole(reply))
+            return Head(reply.status, reply.headers, await whole(reply, attempt.side.alive))
         finally:
             reply.close()
 
     def _hedge_after(self) -> float | None:
         """Seconds after which a copy is sent, None where there is none."""
         wish, request = self._attempt.side.limits.hedge_after, self._request
-        if wish is None or not request.repeatable or self._terms.sender is not self._attempt.shared.pool:
+        if wish is None or self._terms.sender is not self._attempt.shared.pool or not request.repeatable():
             return None
         return self._attempt.shared.answer_times.hedge_after(wish, request.endpoint, request.model)
 
@@ -225,14 +227,6 @@ class Call:
         if losers and self._request.metered:
             self._tally.unreport(self._estimate())
         return head
-
-    async def _whole(self, reply: Reply) -> bytes:
-        """The body of an answer that is not streamed; each part of it is a sign of life."""
-        parts = []
-        while part := await reply.next_chunk():
-            self._attempt.side.alive()
-            parts.append(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _pass_on(self, reply: Reply) -> None:
         """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""

@@ -15,7 +15,7 @@ from ag2_parallel import events
 
 if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import AttemptSide
-    from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.routes import Asked
     from ag2_parallel.usage import Usage
 
 
@@ -24,7 +24,7 @@ class CallEvents:
 
     __slots__ = ("_number", "_request", "_side")
 
-    def __init__(self, number: int, request: ModelRequest, side: AttemptSide) -> None:
+    def __init__(self, number: int, request: Asked, side: AttemptSide) -> None:
         self._number = number
         self._request = request
         self._side = side

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.errors import TaskStopped
-from ag2_parallel.events import ModelCallFinished, ModelCallRetrying, ModelCallStarted
+from ag2_parallel.gate.call_events import CallEvents
+from ag2_parallel.gate.failure import Failure
 from ag2_parallel.gate.meter import usage_of
 from ag2_parallel.gate.off_loop import off_loop
 from ag2_parallel.gate.retry import Again, GiveUp, Outcome, decide
+from ag2_parallel.gate.turn import Turn
 from ag2_parallel.provider_errors import is_transient, was_filtered
 
 if TYPE_CHECKING:
@@ -35,6 +38,22 @@ if TYPE_CHECKING:
     from ag2_parallel.results import TaskError
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _ForeignRequest:
+    """What limits need to know of a call that another client sends."""
+
+    endpoint: str
+    model: str | None
+    estimate: int
+    headers: list[tuple[str, str]] = field(default_factory=list)
+
+    def estimated_tokens(self) -> int:
+        return self.estimate
+
+    def answer_cap(self) -> int | None:
+        return None
 
 
 class ForeignCall:
@@ -58,9 +77,9 @@ class ForeignCall:
         self.task: asyncio.Task[Any] | None = None
         self.settled = False
         self.on_the_loop = False
-        self._number = number
-        self._model = model
-        self._endpoint = endpoint
+        self._asked = _ForeignRequest(endpoint, model, estimate)
+        self._events = CallEvents(number, self._asked, attempt.side)
+        self._turn: Turn | None = None
         self._estimate = estimate
         self._attempt = attempt
         self._tally: CallTally = attempt.meter.open(model, lambda: price(model, endpoint))
@@ -94,6 +113,8 @@ class ForeignCall:
 
     def cut(self, reason: str) -> None:
         """On the loop: it is over for the attempt, whenever its client comes back."""
+        if self._cut is None and not self.settled:
+            self._events.cut(reason)
         self._cut = self._cut or reason
         in_flight = not self.on_the_loop
         if not self.settled and in_flight:
@@ -106,24 +127,32 @@ class ForeignCall:
 
     async def _admitted(self) -> None:
         """Before each try. A limit is waited for here."""
+        turn = await Turn(self._asked, self._attempt, self._tally, self._events).__aenter__()
+        if turn.refusal is not None:
+            assert turn.refusal.error is not None
+            raise turn.refusal.error
+        self._turn = turn
         self._tries += 1
         if self._attempt.over_budget(self._tally):
+            turn.unused()
+            self._events.refused("the budget is used up")
             self._settle("refused")
             raise TaskStopped("budget")
         self._attempt.side.alive()
-        if self._attempt.side.observed():
-            self._attempt.side.emit(
-                ModelCallStarted,
-                call=self._number,
-                endpoint=self._endpoint,
-                model=self._model,
-                try_number=self._tries,
-            )
+        self._events.started(self._tries)
+
+    def _leave_turn(self, failure: Failure | None) -> None:
+        """A try is over."""
+        if self._turn is not None:
+            self._turn.heard(failure)
+            self._turn.leave()
+            self._turn = None
 
     async def _answered(self, block: Mapping[str, Any] | None, *, filtered: bool) -> None:
         self._attempt.side.alive()
         self._attempt.filtered = filtered
         self._tally.answer(block, lambda: self._estimate)
+        self._leave_turn(None)
         self._settle("200")
 
     async def _decided(self, error: TaskError) -> Decision:
@@ -135,6 +164,7 @@ class ForeignCall:
         if status is None and error.kind in {"timeout", "connection"}:
             self._tally.unreport(self._estimate)  # it may have been answered, and be charged for
         outcome = Outcome(kind=error.kind, transient=transient, reason=reason, status=status, hint=error.retry_after)
+        self._leave_turn(Failure(outcome))
         decision: Decision = GiveUp()
         judge = policy.on
         if not transient or not callable(judge) or await off_loop(attempt.shared.spawn, lambda: bool(judge(error))):
@@ -148,37 +178,26 @@ class ForeignCall:
             )
         if isinstance(decision, Again):
             self._tally.retried += 1
-            self._tell_retrying(reason, decision.delay)
+            self._events.retrying(reason, decision.delay)
             with attempt.waits():
                 await asyncio.sleep(decision.delay)
         else:
             self._settle(reason)
         return decision
 
-    def _tell_retrying(self, reason: str, delay: float) -> None:
-        if self._attempt.side.observed():
-            self._attempt.side.emit(
-                ModelCallRetrying, call=self._number, endpoint=self._endpoint, reason=reason, delay=delay
-            )
-
     def _settle(self, status: str) -> None:
         if self.settled:
             return
         self.settled = True
-        attempt = self._attempt
-        if attempt.side.observed():
-            attempt.side.emit(
-                ModelCallFinished,
-                call=self._number,
-                endpoint=self._endpoint,
-                model=self._model,
-                status=status,
-                duration=attempt.shared.clock.monotonic() - self._started,
-                usage=usage_of([self._tally]),
-            )
+        if self._events.wanted:
+            duration = self._attempt.shared.clock.monotonic() - self._started
+            self._events.finished(status, duration, usage_of([self._tally]))
 
     def _left(self) -> None:
         self._settle("closed")
+        if self._turn is not None:
+            self._turn.leave()
+            self._turn = None
         self._attempt.finished(self)
 
     # ---- between the two

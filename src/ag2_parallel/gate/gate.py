@@ -52,7 +52,7 @@ class Gate:
             pool=self._pool,
             prices=PriceTable(),
             no_usage=set(),
-            turnstile=Turnstile(loop, clock),
+            turnstile=Turnstile(loop),
             answer_times=AnswerTimes(),
             calls=self._calls,
             closed=lambda: self._closed,

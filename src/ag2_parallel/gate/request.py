@@ -38,8 +38,6 @@ class ModelRequest:
         chat: Whether the answer must be a JSON object or a stream of them.
         streamed: Whether the body asks for a stream.
         takes_usage: Whether asking for the usage of this stream is up to the gate.
-        answer_cap: The most tokens the answer may have, where the body says.
-        repeatable: Whether a second copy beside the first leaves nothing behind on the server.
         original: What it was read from, for a user's own client; None where no such client can be meant.
     """
 
@@ -53,8 +51,6 @@ class ModelRequest:
     chat: bool = False
     streamed: bool = False
     takes_usage: bool = False
-    answer_cap: int | None = None
-    repeatable: bool = False
     original: httpx.Request | None = field(default=None, repr=False)
 
     @classmethod
@@ -82,8 +78,6 @@ class ModelRequest:
             chat=chat,
             streamed=streamed,
             takes_usage=streamed and url.path.endswith("/chat/completions") and "stream_options" not in asked,
-            answer_cap=_answer_cap(asked),
-            repeatable=chat and may_be_sent_twice(url.path, asked),
             original=request,
         )
 
@@ -111,13 +105,20 @@ class ModelRequest:
 
     def estimated_tokens(self) -> int:
         """A guess at the tokens it sends, by the length of its texts."""
-        content_type = dict(self.headers).get("content-type", "application/json")
-        return sum(len(text) for text in _texts(_parsed(self.body, content_type))) // BYTES_PER_TOKEN
+        return sum(len(text) for text in _texts(self._asked())) // BYTES_PER_TOKEN
 
+    def answer_cap(self) -> int | None:
+        """The most tokens the answer may have, where the body says."""
+        asked = self._asked()
+        cap = asked.get("max_completion_tokens") or asked.get("max_tokens")
+        return cap if isinstance(cap, int) and cap > 0 else None
 
-def _answer_cap(asked: Mapping[str, Any]) -> int | None:
-    cap = asked.get("max_completion_tokens") or asked.get("max_tokens")
-    return cap if isinstance(cap, int) and cap > 0 else None
+    def repeatable(self) -> bool:
+        """Whether a second copy beside the first leaves nothing behind on the server."""
+        return self.chat and may_be_sent_twice(self.url.partition("?")[0], self._asked())
+
+    def _asked(self) -> dict[str, Any]:
+        return _parsed(self.body, dict(self.headers).get("content-type", "application/json"))
 
 
 def _parsed(body: bytes, content_type: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from ag2_parallel.gate.adaptive import Window
 from ag2_parallel.gate.admission import Route
@@ -15,7 +15,6 @@ from ag2_parallel.gate.pacing import EndpointPace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.wishes import CallLimits
     from ag2_parallel.policies import RateLimit
 
@@ -25,6 +24,20 @@ _KEY_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "x-goo
 
 _ADAPTIVE_GROWTH: Final = 0.5
 """How fast a pace grows where the window, too, keeps calls back."""
+
+
+class Asked(Protocol):
+    """What limits need to know of a request."""
+
+    endpoint: str
+    model: str | None
+    headers: list[tuple[str, str]]
+
+    def estimated_tokens(self) -> int:
+        """A guess at the tokens it sends."""
+
+    def answer_cap(self) -> int | None:
+        """The most tokens the answer may have, where that is said."""
 
 
 @dataclass(eq=False, slots=True)
@@ -58,7 +71,7 @@ class Routes:
         self._ways: dict[tuple[object, ...], Way] = {}
         self._shared: dict[tuple[object, ...], Limit] = {}
 
-    def way(self, request: ModelRequest, limits: CallLimits, group: str | None, priority: int) -> Way:
+    def way(self, request: Asked, limits: CallLimits, group: str | None, priority: int) -> Way:
         """The way of a call."""
         key = (limits, request.endpoint, secret_mark(request), request.model, group, priority)
         way = self._ways.get(key)
@@ -66,7 +79,7 @@ class Routes:
             way = self._ways[key] = self._make(request, limits, group, priority)
         return way
 
-    def _make(self, request: ModelRequest, limits: CallLimits, group: str | None, priority: int) -> Way:
+    def _make(self, request: Asked, limits: CallLimits, group: str | None, priority: int) -> Way:
         endpoint, place = request.endpoint, (request.endpoint, secret_mark(request))
         pace = self._one(EndpointPace, place, lambda: EndpointPace(f"the pace of {endpoint}"))
         window = announced = None
@@ -113,7 +126,7 @@ class Routes:
         return found
 
 
-def secret_mark(request: ModelRequest) -> int:
+def secret_mark(request: Asked) -> int:
     """Tells one key from another, and nothing more; 0 without a key."""
     for name, value in request.headers:
         if name.lower() in _KEY_HEADERS:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.call_events import CallEvents
     from ag2_parallel.gate.meter import CallTally
-    from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.routes import Asked
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class Turn:
         refusal: Why the call cannot be sent in time, or None.
     """
 
-    def __init__(self, request: ModelRequest, attempt: GatedAttempt, tally: CallTally, events: CallEvents) -> None:
+    def __init__(self, request: Asked, attempt: GatedAttempt, tally: CallTally, events: CallEvents) -> None:
         """Nothing is asked yet."""
         self.refusal: Failure | None = None
         self._request = request
@@ -55,9 +55,8 @@ class Turn:
     async def __aenter__(self) -> Self:
         """Wait until every limit lets the call through."""
         attempt, way = self._attempt, self._way
-        clock = attempt.shared.clock
-        remaining = attempt.side.remaining()
-        asked = clock.monotonic()
+        remaining, now = attempt.side.remaining(), self._turnstile.now
+        asked = now()
         need = self._need() if way.counts_tokens else NOTHING
         self._events.queued()
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
@@ -67,30 +66,40 @@ class Turn:
                     await self._turnstile.wait(ticket)
             finally:
                 if ticket.cause is not None:
-                    attempt.side.waited_for(ticket.cause.name, clock.monotonic() - asked)
+                    attempt.side.waited_for(ticket.cause.name, now() - asked)
         if ticket.state == "refused":
             self.refusal = self._refused(ticket, remaining)
             return self
         self._ticket = ticket
         self._spent = self._tokens_so_far()
-        self._events.admitted(clock.monotonic() - asked)
+        self._events.admitted(now() - asked)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give back the place, and what was reserved and not used."""
+        self.leave()
+
+    def leave(self) -> None:
+        """The same, where nothing was awaited in between."""
         if self._ticket is not None:
             self._turnstile.done(self._ticket, self._used)
+            self._ticket = None
 
     def head_arrived(self, status: int, headers: list[tuple[str, str]]) -> None:
         """The head of an answer is there."""
         self._events.first_byte(status)
         if self._way.announced is not None:
-            clock = self._attempt.shared.clock
             by_name = {name.lower(): value for name, value in headers}
-            self._way.announced.heard(by_name, clock.monotonic(), clock.now())
+            self._way.announced.heard(by_name, self._turnstile.now(), self._attempt.shared.clock.now())
             self._turnstile.changed()
+
+    def unused(self) -> None:
+        """The call is not sent after all."""
+        if self._ticket is not None:
+            self._turnstile.leave(self._ticket)
+            self._ticket = None
 
     def heard(self, failure: Failure | None) -> None:
         """The try has ended: with an answer (None), or with a failure."""
@@ -100,14 +109,14 @@ class Turn:
         if failure is not None and failure.outcome.status in _OVERLOADED and failure.outcome.kind != "quota":
             self._throttled(self._ticket, failure)
             return
-        if failure is None or failure.head is not None:
+        if failure is None or failure.outcome.status is not None:
             way.pace.went_through()
             if way.window is not None:
                 way.window.went_through()
         if way.counts_tokens:
             self._count_tokens(failure)
         if failure is None and self._attempt.side.limits.hedge_after == "p95":
-            seconds = self._attempt.shared.clock.monotonic() - self._ticket.since
+            seconds = self._turnstile.now() - self._ticket.since
             self._attempt.shared.answer_times.note(self._request.endpoint, self._request.model, seconds)
 
     def copy(self) -> Turn | None:
@@ -131,7 +140,7 @@ class Turn:
     def _throttled(self, ticket: Ticket, failure: Failure) -> None:
         self._used = 0  # what is refused is not counted
         attempt, way, sent_at = self._attempt, self._way, ticket.since
-        now = attempt.shared.clock.monotonic()
+        now = self._turnstile.now()
         if way.window is not None:
             way.window.refused(sent_at, now)
         way.pace.refused(sent_at, now, failure.outcome.hint, attempt.side.retry.initial)
@@ -141,7 +150,7 @@ class Turn:
     def _need(self) -> Need:
         request = self._request
         sure = request.estimated_tokens()
-        return Need(sure + self._turnstile.lengths.guess(request.endpoint, request.model, request.answer_cap), sure)
+        return Need(sure + self._turnstile.lengths.guess(request.endpoint, request.model, request.answer_cap()), sure)
 
     def _tokens_so_far(self) -> tuple[int, int, int]:
         return self._tally.prompt, self._tally.completion, self._tally.unreported
@@ -152,12 +161,12 @@ class Turn:
         if prompt or completion:
             self._used = prompt + completion
             self._turnstile.lengths.learn(self._request.endpoint, self._request.model, completion)
-        elif failure is not None and failure.head is not None and not unreported:
+        elif failure is not None and failure.outcome.status is not None and not unreported:
             self._used = 0
 
     def _refused(self, ticket: Ticket, remaining: float | None) -> Failure:
         assert ticket.cause is not None
-        wait = max(0.0, ticket.until - self._attempt.shared.clock.monotonic())
+        wait = max(0.0, ticket.until - self._turnstile.now())
         left = (
             "is not waited for that long" if remaining is None else f"and its task has {max(remaining, 0):.1f} s left"
         )

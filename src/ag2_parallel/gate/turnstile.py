@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.admission import Ticket
     from ag2_parallel.gate.limits import Need
     from ag2_parallel.gate.routes import Way
-    from ag2_parallel.ports import Clock
 
 
 class Turnstile:
@@ -22,20 +21,21 @@ class Turnstile:
     Attributes:
         routes: The limits of every call.
         lengths: What answers were like so far.
+        now: The time that its limits go by: that of the loop's timers.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.routes = Routes()
         self.lengths = AnswerLengths()
         self._loop = loop
-        self._clock = clock
+        self.now = loop.time
         self._admission = Admission()
         self._futures: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def ask(self, way: Way, need: Need, latest: float | None) -> Ticket:
         """Ask for admission; where the ticket waits, `wait` for it."""
-        ticket = self._admission.ask(way.route, need, latest, self._clock.monotonic())
+        ticket = self._admission.ask(way.route, need, latest, self.now())
         if ticket.state == "waiting":
             self._futures[ticket] = self._loop.create_future()
             self._advance()
@@ -43,7 +43,7 @@ class Turnstile:
 
     def ask_at_once(self, way: Way, need: Need) -> Ticket | None:
         """A ticket that is granted now, or None."""
-        now = self._clock.monotonic()
+        now = self.now()
         ticket = self._admission.ask(way.route, need, None, now)
         if ticket.state == "waiting":
             self._admission.leave(ticket)
@@ -62,9 +62,14 @@ class Turnstile:
             self._advance()
             raise
 
+    def leave(self, ticket: Ticket) -> None:
+        """A call that was let through is not sent."""
+        self._admission.leave(ticket)
+        self.changed()
+
     def done(self, ticket: Ticket, used: int | None) -> None:
         """A call has ended; it used so many tokens, or nobody knows."""
-        self._admission.done(ticket, used, self._clock.monotonic())
+        self._admission.done(ticket, used, self.now())
         if self._futures:
             self._advance()
 
@@ -75,11 +80,11 @@ class Turnstile:
 
     def paused(self, way: Way) -> None:
         """The way's endpoint asked for a pause: who cannot go in time is told at once."""
-        for ticket in self._admission.refuse_late(way.pace, self._clock.monotonic()):
+        for ticket in self._admission.refuse_late(way.pace, self.now()):
             self._tell(ticket)
 
     def _advance(self) -> None:
-        for ticket in self._admission.advance(self._clock.monotonic()):
+        for ticket in self._admission.advance(self.now()):
             self._tell(ticket)
         self._arm()
 
@@ -91,15 +96,12 @@ class Turnstile:
     def _arm(self) -> None:
         wake = self._admission.wake_at
         if self._timer is not None:
-            if wake is not None and self._timer.when() == self._loop_time(wake):
+            if self._timer.when() == wake:
                 return
             self._timer.cancel()
             self._timer = None
         if wake is not None:
-            self._timer = self._loop.call_at(self._loop_time(wake), self._ring)
-
-    def _loop_time(self, when: float) -> float:
-        return self._loop.time() + max(0.0, when - self._clock.monotonic())
+            self._timer = self._loop.call_at(wake, self._ring)
 
     def _ring(self) -> None:
         self._timer = None

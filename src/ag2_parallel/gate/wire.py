@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ag2_parallel.gate.request import ModelRequest
 
@@ -56,6 +56,15 @@ def decoded_headers(headers: Iterable[tuple[str, str]]) -> HeaderList:
     return [(name, value) for name, value in headers if name.lower() not in _ABOUT_THE_BYTES]
 
 
+async def whole(reply: Reply, alive: Callable[[], None]) -> bytes:
+    """The body of an answer that is not streamed; each part of it is a sign of life."""
+    parts = []
+    while part := await reply.next_chunk():
+        alive()
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def is_event_stream(reply: Reply) -> bool:
-    """Whether the answer comes as events."""
+    """Whether an answer is a stream, whatever was asked for."""
     return any(name.lower() == "content-type" and "text/event-stream" in value for name, value in reply.headers)
