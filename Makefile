@@ -31,7 +31,7 @@ demo-real: $(LOCAL) # the same on a real small model on this machine's processor
 
 test: $(LOCAL) # all tests, with line coverage; the core of them on every other supported Python that is there
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m 'not real_model and not soak' -q -n 2
+	$(BIN)/coverage run -m pytest -m 'not real_model and not soak' -q -n 4
 	$(BIN)/coverage run -m pytest -m 'real_model and not soak' -q
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
