@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCAL := $(VENV)/.local-model
 
-.PHONY: help demo demo-real test soak check format bench coverage clean
+.PHONY: help demo demo-real test coverage soak check format bench clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' Makefile | sed 's/:.*# /\t/'
@@ -29,13 +29,16 @@ demo: $(READY) # five diagnostic teams at once, on an embedded scripted model: n
 demo-real: $(LOCAL) # the same on a real small model on this machine's processor
 	$(BIN)/ag2-parallel demo --real
 
-test: $(LOCAL) # all tests, with line coverage; the core of them on every other supported Python that is there
+test: $(LOCAL) # all tests; the core of them on every other supported Python that is there
+	$(BIN)/pytest -m 'not real_model and not soak' -q -n 4
+	$(BIN)/pytest -m 'real_model and not soak' -q
+	$(BIN)/python tests/supported_pythons.py
+
+coverage: $(LOCAL) # line coverage of the tests; tracing slows them down, so limits in seconds may be missed
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m 'not real_model and not soak' -q -n 4
-	$(BIN)/coverage run -m pytest -m 'real_model and not soak' -q
+	-$(BIN)/coverage run -m pytest -m 'not soak' -q -n 4
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
-	$(BIN)/python tests/supported_pythons.py
 
 soak: $(LOCAL) # the long forms: simulation of a million tasks, many seeds and rounds
 	$(BIN)/python tests/simulation/million.py
