@@ -1,10 +1,15 @@
 """What all tests share."""
 
 import os
+import signal
 import threading
 import time
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background of a shell, where Ctrl-C is ignored: by this process and all it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SOAK = os.environ.get("AG2_PARALLEL_SOAK") == "1"
 """Whether the long forms of the trials run."""
