@@ -7,8 +7,8 @@ fixed windows and name the end of the window, and for those that count in slidin
 cautiously while it is what holds calls up: by a twentieth for each such time, faster where it was
 measured from hardly anything. The pause ends without a burst, so no two calls wake up together.
 
-Before its first 429 an endpoint is not stormed either: six requests go in the first 50 ms, and a
-seventh more in each 50 ms that follow as long as all is used. So when the first 429 comes, few are on their way.
+Before its first 429 an endpoint is not stormed either: six requests go in the first 50 ms, and
+two fifths more in each 50 ms that follow as long as all is used. So when the first 429 comes, few are on their way.
 
 Refusals of requests that were on their way when the first one came belong to the same episode.
 """
@@ -31,7 +31,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 _STEP: Final = 0.05
 _FIRST_STEP: Final = 6.0
-_STEP_GROWTH: Final = 1.15
+_STEP_GROWTH: Final = 1.4
 
 _SHORTEST_SPAN: Final = 0.05
 _EASED: Final = 0.9
