@@ -9,7 +9,13 @@ Ag2ParallelError
 │   ├── SharedAgentError
 │   ├── NotSerializableError
 │   └── MissingExtraError (ImportError)
-└── RunFailedError
+├── RunFailedError
+├── JournalError
+│   ├── JournalLockedError
+│   ├── JournalVersionError
+│   └── JournalDamagedError
+├── CassetteMissError
+└── UncertainEffectError
 RunInterrupted (KeyboardInterrupt)
 TaskStopped (BaseException)
 """
@@ -91,6 +97,34 @@ class RunFailedError(Ag2ParallelError):
     def __reduce__(self) -> tuple[type[RunFailedError], tuple[str, RunResults]]:
         """Rebuild from message and results, so that the error survives pickling."""
         return type(self), (str(self), self.results)
+
+
+class JournalError(Ag2ParallelError):
+    """Raised when a journal cannot be opened, read or written; says which file and what to do."""
+
+
+class JournalLockedError(JournalError):
+    """Raised when another process, or another run of this one, holds a run; names the holder."""
+
+
+class JournalVersionError(JournalError):
+    """Raised when a newer version of this package made the journal."""
+
+
+class JournalDamagedError(JournalError):
+    """Raised when a journal's file is not a sound database."""
+
+
+class CassetteMissError(Ag2ParallelError):
+    """Raised in a task whose model call is not in the cassette that is replayed; shows the nearest one."""
+
+    kind = "configuration"
+
+
+class UncertainEffectError(Ag2ParallelError):
+    """Raised where an effect may or may not have happened: its intent was written down and no receipt."""
+
+    kind = "uncertain"
 
 
 class RunInterrupted(KeyboardInterrupt):

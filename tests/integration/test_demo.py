@@ -165,7 +165,7 @@ def test_a_time_limit_holds_for_each_team(tmp_path):
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_with_the_reports_of_what_was_done(tmp_path, sent, code):
     process = subprocess.Popen(
-        command("--workers", "1", "--out", tmp_path / "out"),
+        command("--workers", "1", "--speed", "0.4", "--out", tmp_path / "out"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

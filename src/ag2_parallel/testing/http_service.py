@@ -88,9 +88,12 @@ class HttpService(web.Server):
             if body is None:
                 return await exchange.fault(Fault.status(400, message="the body is not a JSON object"))
             return await self._answer(exchange, request)
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             self._ended_early(entry)
             raise
+        except ConnectionError:  # the client went away while the answer was on its way: nobody reads what is returned
+            self._ended_early(entry)
+            return web.Response()
 
     def _ended_early(self, entry: Entry) -> None:
         if self._closing:
