@@ -1,0 +1,1 @@
+"""AG2 1.x: agents that are asked, and hub teams."""
