@@ -25,7 +25,7 @@ def route_questions(agent: Any, scope: AttemptScope, task_name: str) -> None:
 def _hook(scope: AttemptScope, task_name: str) -> Callable[[Iterable[Any]], Callable[[Any, Any], Awaitable[None]]]:
     from ag2.events import HumanMessage
 
-    from ag2_parallel.frameworks.ag2.stream import agent_of
+    from ag2_parallel.frameworks.ag2.task_stream import agent_of
 
     async def ask(event: Any, context: Any) -> Any:
         request = HumanInputRequest(task=task_name, agent=agent_of(context), prompt=event.content)
