@@ -102,6 +102,17 @@ class AttemptGate(Protocol):
             through: The user's own client, to send with in place of the gate's pool.
         """
 
+    def async_http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
+    ) -> Any:
+        """The same for coroutines: an `httpx2.AsyncClient` that serves every event loop of the attempt.
+
+        Args:
+            last_entry: See `http_client`.
+            price: See `http_client`.
+            through: The user's own `httpx2.AsyncClient`; all its requests run on one loop that the gate keeps.
+        """
+
     def foreign_call(
         self,
         work: Callable[[], T],

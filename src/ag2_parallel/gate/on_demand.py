@@ -69,6 +69,12 @@ class GateOnDemand:
         """See `ports.AttemptGate`."""
         return self._opened().http_client(last_entry=last_entry, price=price, through=through)
 
+    def async_http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
+    ) -> Any:
+        """See `ports.AttemptGate`."""
+        return self._opened().async_http_client(last_entry=last_entry, price=price, through=through)
+
     def foreign_call(self, work: Callable[[], T], **terms: Any) -> T:
         """See `ports.AttemptGate`."""
         answer: T = self._opened().foreign_call(work, **terms)
