@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.turnstile import Turnstile
     from ag2_parallel.policies import RetryPolicy
-    from ag2_parallel.ports import Clock
+    from ag2_parallel.ports import Clock, SendChatSoon
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
@@ -152,6 +152,16 @@ class GatedAttempt:
 
         sender = self.shared.pool if through is None else ThroughAsyncClient(through)
         return AsyncGateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
+
+    def async_chat_sender(
+        self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> SendChatSoon:
+        """What sends chats for coroutines; see `ports.AttemptGate.async_chat_sender`."""
+        from ag2_parallel.gate.async_direct import AsyncChatSender
+
+        return AsyncChatSender(
+            self, like, Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
+        )
 
     @property
     def calls(self) -> int:

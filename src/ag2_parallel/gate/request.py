@@ -82,8 +82,10 @@ class ModelRequest:
             original=request,
         )
 
-    def with_chat(self, body: bytes, model: str | None) -> ModelRequest:
-        """A chat like this one with a body of its own, that is not streamed."""
+    def with_chat(
+        self, body: bytes, model: str | None, *, streamed: bool = False, takes_usage: bool = False
+    ) -> ModelRequest:
+        """A chat like this one with a body of its own."""
         return ModelRequest(
             method=self.method,
             url=self.url,
@@ -93,6 +95,8 @@ class ModelRequest:
             endpoint=self.endpoint,
             model=model,
             chat=True,
+            streamed=streamed,
+            takes_usage=takes_usage,
         )
 
     @property

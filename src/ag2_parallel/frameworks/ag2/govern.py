@@ -18,8 +18,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
     from ag2_parallel.ports import AttemptScope
 
 Price: TypeAlias = tuple[float, float]
@@ -40,7 +38,7 @@ _WAY: Final = "ag2_parallel_way"
 _SECRETS: Final = ("api_key", "default_headers", "http_headers", "headers", "extra_body")
 
 
-def governed(config: Any, scope: AttemptScope, *, price: Price | None = None) -> Any:
+def governed(config: Any, scope: AttemptScope, *, price: Price | None = None, direct: bool = True) -> Any:
     """A copy of a model configuration whose clients make their calls through the attempt's gate.
 
     Args:
@@ -48,10 +46,11 @@ def governed(config: Any, scope: AttemptScope, *, price: Price | None = None) ->
         scope: The attempt.
         price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens; None: the configuration's own
             `price`, where it has one.
+        direct: Whether plain chats of OpenAI's protocol may be sent without the SDK.
     """
     scope.redactor.learn({name: value for name in _SECRETS if (value := getattr(config, name, None))})
-    way = Way(scope, price or price_of(config))
-    kind: Hashable = type(config)  # the class as a key
+    way = Way(scope, price or price_of(config), direct=direct)
+    kind: Any = type(config)
     return _of_class(governed_class(kind), config, way)
 
 
@@ -68,9 +67,10 @@ def price_of(config: Any) -> Price | None:
 class Way:
     """How one configuration's calls reach the gate; copies of it are itself."""
 
-    def __init__(self, scope: AttemptScope, price: Price | None) -> None:
+    def __init__(self, scope: AttemptScope, price: Price | None, *, direct: bool) -> None:
         self.scope = scope
         self.price = price
+        self.direct = direct
         self._clients: list[tuple[Any, Any]] = []
 
     def http_client(self, through: Any) -> Any:
@@ -90,6 +90,17 @@ class Way:
             object.__setattr__(routed, "max_retries", 0)
         return routed
 
+    def client(self, client: Any, config: Any) -> Any:
+        """A model client that was made of a routed copy of `config`, with the direct door where it fits."""
+        cls = type(client)
+        known = cls.__name__ == "OpenAIClient" and cls.__module__.startswith("ag2.config.openai.")
+        if known and self.direct and config.http_client is None:
+            from ag2_parallel.frameworks.ag2.direct_door import DirectClient
+
+            sdk = client._client  # noqa: SLF001 - the client is ours, just made, and has no other way in
+            client._client = DirectClient(sdk, self.scope.gate, self.price)  # noqa: SLF001
+        return client
+
     def __copy__(self) -> Way:
         return self
 
@@ -108,8 +119,8 @@ def governed_class(cls: Any) -> Any:
         [(_WAY, Any, dataclasses.field(default=None, repr=False, compare=False, kw_only=True))],
         bases=(cls,),
         namespace={
-            "create": _routed_first(cls.create, field),
-            "create_files_client": _routed_first(cls.create_files_client, field),
+            "create": lambda self: _way(self).client(cls.create(_way(self).routed(self, field)), self),
+            "create_files_client": lambda self: cls.create_files_client(_way(self).routed(self, field)),
         },
         eq=False,
         repr=False,
@@ -124,11 +135,9 @@ def _is_listed(cls: type) -> bool:
     return cls.__name__ in HTTP_CLIENT_FIELDS and cls.__module__.startswith("ag2.config.")
 
 
-def _routed_first(make: Callable[[Any], Any], field: str) -> Callable[[Any], Any]:
-    def routed(self: Any) -> Any:
-        return make(getattr(self, _WAY).routed(self, field))
-
-    return routed
+def _way(config: Any) -> Way:
+    way: Way = getattr(config, _WAY)
+    return way
 
 
 def _of_class(cls: Any, config: Any, way: Way) -> Any:
