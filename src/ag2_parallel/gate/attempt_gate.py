@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
+    from ag2_parallel.gate.relay import Relay
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.turnstile import Turnstile
     from ag2_parallel.policies import RetryPolicy
-    from ag2_parallel.ports import Clock
+    from ag2_parallel.ports import Clock, SendChatSoon
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
@@ -142,6 +143,26 @@ class GatedAttempt:
         terms = Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
         return ChatSender(self, like, terms)
 
+    def async_http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
+    ) -> Any:
+        """An `httpx2.AsyncClient` whose requests go through the gate; see `ports.AttemptGate.async_http_client`."""
+        from ag2_parallel.gate.httpx2_client import AsyncGateClient
+        from ag2_parallel.gate.through_async import ThroughAsyncClient
+
+        sender = self.shared.pool if through is None else ThroughAsyncClient(through)
+        return AsyncGateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
+
+    def async_chat_sender(
+        self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> SendChatSoon:
+        """What sends chats for coroutines; see `ports.AttemptGate.async_chat_sender`."""
+        from ag2_parallel.gate.async_direct import AsyncChatSender
+
+        return AsyncChatSender(
+            self, like, Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
+        )
+
     @property
     def calls(self) -> int:
         """Calls made so far, whatever became of them."""
@@ -165,9 +186,9 @@ class GatedAttempt:
                 self.was_cut = True
             call.cut(reason)
 
-    def call(self, request: ModelRequest, terms: Terms) -> Call:
-        """In the worker's thread: a new call, not yet started."""
-        return Call(next(self._numbers), request, terms, self)
+    def call(self, request: ModelRequest, terms: Terms, relay: Relay | None = None) -> Call:
+        """In the worker's thread: a new call, not yet started; its answer comes through `relay`."""
+        return Call(next(self._numbers), request, terms, self, relay)
 
     def refusal(self) -> str | None:
         """Why no call may start any more, or None."""

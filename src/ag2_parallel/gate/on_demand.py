@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import httpx
 
     from ag2_parallel.gate.gate import Gate
-    from ag2_parallel.ports import AttemptGate, Clock, SendChat
+    from ag2_parallel.ports import AttemptGate, Clock, SendChat, SendChatSoon
 
 T = TypeVar("T")
 
@@ -69,6 +69,12 @@ class GateOnDemand:
         """See `ports.AttemptGate`."""
         return self._opened().http_client(last_entry=last_entry, price=price, through=through)
 
+    def async_http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
+    ) -> Any:
+        """See `ports.AttemptGate`."""
+        return self._opened().async_http_client(last_entry=last_entry, price=price, through=through)
+
     def foreign_call(self, work: Callable[[], T], **terms: Any) -> T:
         """See `ports.AttemptGate`."""
         answer: T = self._opened().foreign_call(work, **terms)
@@ -84,6 +90,12 @@ class GateOnDemand:
     ) -> SendChat:
         """See `ports.AttemptGate`."""
         return self._opened().chat_sender(like, last_entry=last_entry, price=price)
+
+    def async_chat_sender(
+        self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> SendChatSoon:
+        """See `ports.AttemptGate`."""
+        return self._opened().async_chat_sender(like, last_entry=last_entry, price=price)
 
     def _opened(self) -> AttemptGate:
         with self._lock:

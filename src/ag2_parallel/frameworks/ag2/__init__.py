@@ -1,1 +1,1 @@
-"""AG2 1.x: agents that are asked, and hub teams."""
+"""AG2 1.x: agents whose `ask` is a coroutine, and teams of them on a hub."""
