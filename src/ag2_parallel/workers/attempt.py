@@ -117,10 +117,10 @@ class Attempt:
             with self.signal.user_code():
                 answer = self._answer()
         except BaseException as error:
+            self._coroutines.close()  # a blocking tool may have to be interrupted yet
             how = "cut" if self.signal.cut_short or getattr(self.gate, "was_cut", False) else "unwound"
             return AttemptOutcome(error=self._error(error), ended="returned" if self.signal.reason is None else how)
-        finally:
-            self._coroutines.close()
+        self._coroutines.close()
         return AttemptOutcome(answer=answer)
 
     def _error(self, error: BaseException) -> TaskError:

@@ -20,8 +20,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ag2_parallel.errors import TaskStopped
@@ -63,7 +62,9 @@ class StopSignal:
             if self.reason is not None:
                 return
             self.reason = reason
-            callbacks = [*self._on_stop, *(partial(branch.set, reason) for branch in self._branches)]
+            callbacks, branches = list(self._on_stop), list(self._branches)
+        for branch in branches:
+            branch.set(reason)
         for callback in callbacks:
             callback()
 
@@ -72,7 +73,9 @@ class StopSignal:
         with self._lock:
             self._insisting = True
             self._processor_time = self._used()
-            callbacks = [*self._on_stop, *(branch.insist for branch in self._branches)]
+            callbacks, branches = list(self._on_stop), list(self._branches)
+        for branch in branches:
+            branch.insist()
         for callback in callbacks:
             callback()
 
@@ -168,22 +171,26 @@ class StopSignal:
     @contextmanager
     def own_code(self) -> Iterator[None]:
         """Mark what runs inside as ours again, for calls from the user's code into the package."""
-        signal = self._of_this_thread()
-        with signal._lock:
-            inside = signal._in_user_code and signal._thread == threading.get_ident()
+        with self._lock:
+            signals = [self, *self._branches]
+        with ExitStack() as stack:
+            for signal in signals:
+                stack.enter_context(signal.own_code_here())
+            yield
+
+    @contextmanager
+    def own_code_here(self) -> Iterator[None]:
+        """The same for this signal's own thread, its branches left aside."""
+        with self._lock:
+            inside = self._in_user_code and self._thread == threading.get_ident()
             if inside:
-                signal._in_user_code = False
+                self._in_user_code = False
         try:
             yield
         finally:
             if inside:
-                with signal._lock:
-                    signal._in_user_code = True
-
-    def _of_this_thread(self) -> StopSignal:
-        with self._lock:
-            here = threading.get_ident()
-            return next((branch for branch in self._branches if branch._thread == here), self)
+                with self._lock:
+                    self._in_user_code = True
 
     def _leave(self) -> None:
         """Leave the user's code: afterwards nothing is raised any more.

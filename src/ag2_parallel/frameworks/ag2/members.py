@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.frameworks.ag2.kinds import is_agent, is_team
 from ag2_parallel.frameworks.cloning.references import named_globals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def members_of(root: Any) -> list[Any]:
@@ -41,7 +43,8 @@ def tools_of(agent: Any) -> Iterator[Any]:
 
 def function_of(tool: Any) -> Any:
     """The user's function behind a tool, or None where there is none."""
-    call = tool if callable(tool) and not hasattr(tool, "schema") else getattr(getattr(tool, "model", None), "call", None)
+    bare = callable(tool) and not hasattr(tool, "schema")
+    call: Any = tool if bare else getattr(getattr(tool, "model", None), "call", None)
     while hasattr(call, "__wrapped__"):
         call = call.__wrapped__
     return call

@@ -48,13 +48,29 @@ class Record:
             content = scope.redactor.value(_plain(event))
             scope.emit(AgentEvent, name=type(event).__name__, agent=agent, content=content)
 
+    def ensure_said(self, response: Any, agent: str) -> None:
+        """Add an answer that never was on the stream, as middleware may give one."""
+        history = self._scope.draft.chat_history
+        if not history or history[-1]["role"] != "assistant":
+            self.remember(response, agent)
+
+    def remember(self, event: Any, agent: str) -> None:
+        """Add what was said before the conversation began to the transcript."""
+        from ag2.events import ToolResultsEvent
+
+        for each in event.results if isinstance(event, ToolResultsEvent) else [event]:
+            if (message := message_of(each, agent)) is not None:
+                self.say(message)
+
     def say(self, message: dict[str, Any]) -> None:
         """Add a message to the transcript, and show it."""
         draft = self._scope.draft
         draft.chat_history.append(message)
         if message["role"] == "assistant":
             draft.last_speaker = message["name"]
-        calls = [f"{call['function']['name']}({call['function']['arguments']})" for call in message.get("tool_calls", ())]
+        calls = [
+            f"{call['function']['name']}({call['function']['arguments']})" for call in message.get("tool_calls", ())
+        ]
         text = "\n".join([text_of(message["content"]), *calls])
         draft.console.append(f"{message['name']}:\n\n{text}\n\n{_RULE}\n")
 

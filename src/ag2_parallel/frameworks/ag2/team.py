@@ -58,7 +58,9 @@ def dissect(obj: Any, level: Level) -> Anatomy:
         if isinstance(obj, kind):
             return rule(obj, level)
     cls = type(obj)
-    refused = next((_REFUSED[base.__name__] for base in cls.__mro__ if base.__name__ in _REFUSED and _is_ag2s(base)), None)
+    refused = next(
+        (_REFUSED[base.__name__] for base in cls.__mro__ if base.__name__ in _REFUSED and _is_ag2s(base)), None
+    )
     if refused is not None:
         return Anatomy(Kind.OPAQUE, copied=True, refusal=refused)
     if is_model_config(obj):

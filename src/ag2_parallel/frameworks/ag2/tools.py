@@ -28,7 +28,7 @@ def _adopted(tool: Any, scope: AttemptScope) -> Any:
             tool = copy.copy(tool)
             tool._tools = adopted  # noqa: SLF001 - a copy's own
         return tool
-    call = getattr(getattr(tool, "model", None), "call", None)
+    call: Any = getattr(getattr(tool, "model", None), "call", None)
     if not _runs_on_a_thread(call):
         return tool
     tool = copy.copy(tool)

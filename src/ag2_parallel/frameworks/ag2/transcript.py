@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 USER_NAME: Final = "user"
 
+_CUT_SHORT: Final = "This tool call was not completed."
+
 
 def message_of(event: BaseEvent, agent: str) -> dict[str, Any] | None:
     """The message that an event stands for, or None where it is none.
@@ -110,8 +112,8 @@ class Conversation:
         self._tools: dict[str, str] = {}
         self.system: list[str] = []
         events = [event for message in messages[:-1] if (event := self._event(message)) is not None]
-        self.history = _joined(events)
         self.trigger = self._last(messages[-1])
+        self.history = _joined(events, self.trigger)
 
     def _last(self, message: Any) -> BaseEvent:
         from ag2.events import ModelRequest
@@ -133,7 +135,9 @@ class Conversation:
             return self._tool_result(message)
         if role == "assistant":
             calls = [
-                ToolCallEvent(call["function"]["name"], id=call["id"], arguments=call["function"].get("arguments") or "{}")
+                ToolCallEvent(
+                    call["function"]["name"], id=call["id"], arguments=call["function"].get("arguments") or "{}"
+                )
                 for call in message.get("tool_calls") or ()
             ]
             self._tools |= {call.id: call.name for call in calls}
@@ -170,14 +174,26 @@ class Conversation:
         return inputs
 
 
-def _joined(events: list[BaseEvent]) -> list[BaseEvent]:
-    """The events, results of tools that follow one another made one batch, as AG2 has them."""
-    from ag2.events import ToolResultsEvent
+def _joined(events: list[BaseEvent], trigger: BaseEvent) -> list[BaseEvent]:
+    """The events, with the results of each batch of tool calls in one, as AG2 has them.
 
+    A call without a result, of a task that was stopped, gets one that says so: providers refuse it otherwise.
+    """
+    from ag2.events import ModelResponse, ToolResult, ToolResultEvent, ToolResultsEvent
+
+    results = {each.parent_id: each for event in [*events, trigger] for each in getattr(event, "results", ())}
+    last = {each.parent_id for each in getattr(trigger, "results", ())}
     joined: list[BaseEvent] = []
     for event in events:
-        if joined and isinstance(event, ToolResultsEvent) and isinstance(joined[-1], ToolResultsEvent):
-            joined[-1] = ToolResultsEvent([*joined[-1].results, *event.results])
-        else:
-            joined.append(event)
+        if isinstance(event, ToolResultsEvent):
+            continue
+        joined.append(event)
+        calls = event.tool_calls.calls if isinstance(event, ModelResponse) else ()
+        batch = [
+            results.get(call.id) or ToolResultEvent(parent_id=call.id, name=call.name, result=ToolResult(_CUT_SHORT))
+            for call in calls
+            if call.id not in last
+        ]
+        if batch:
+            joined.append(ToolResultsEvent(batch))
     return joined
