@@ -10,11 +10,13 @@ As a task's `agent`, or returned by its factory, a `WorkflowTeam` is run by the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import MissingExtraError
 from ag2_parallel.frameworks.ag2.workflow_team import WorkflowOutcome, WorkflowTeam
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = ["WorkflowOutcome", "WorkflowTeam", "run_workflow"]
 

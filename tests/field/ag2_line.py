@@ -1,12 +1,16 @@
 """Small agents of AG2 1.x. `classic_line` has the same names."""
 
+import asyncio
+import contextlib
+import itertools
 import time
 
+import httpx2
 from ag2 import Agent, Middleware
 from ag2.config import OpenAIConfig
 from ag2.events import ModelMessage, ModelResponse
 from ag2.middleware import BaseMiddleware
-from ag2.network import TransitionGraph
+from ag2.network import AgentTarget, FromSpeaker, Transition, TransitionGraph
 from agents import Routed
 
 from ag2_parallel.teams import WorkflowTeam
@@ -87,15 +91,37 @@ def team(server, count=2, **options):
 
 def in_a_circle(user, members):
     """The graph of a team whose members speak in turn, without end."""
-    graph = TransitionGraph.round_robin([user, *members])
-    graph.transitions = [*pairs([user, *members]), *pairs([members[-1], members[0]])]
-    return graph
+    ids = [user, *members, members[0]]
+    turns = [Transition(FromSpeaker(one), AgentTarget(other)) for one, other in itertools.pairwise(ids)]
+    return TransitionGraph(initial_speaker=user, transitions=turns)
 
 
-def pairs(ids):
-    from ag2.network import AgentTarget, FromSpeaker, Transition
+def to_and_fro(user, members):
+    """The graph of a team of two, told in other words."""
+    first, second = members
+    back = Transition(FromSpeaker(first), AgentTarget(second))
+    return TransitionGraph(initial_speaker=user, transitions=[back], default_target=AgentTarget(first))
 
-    return [Transition(FromSpeaker(one), AgentTarget(other)) for one, other in zip(ids, ids[1:], strict=False)]
+
+ENDLESS = {"in a circle": team, "to and fro": lambda server: WorkflowTeam(talkers(server), to_and_fro)}
+"""Forms of such teams."""
+
+
+def sharing_a_client(server):
+    """Three agents that speak through one configuration, as a team."""
+    made = talkers(server, 3)
+    for agent in made[1:]:
+        agent.config = made[0].config
+    return WorkflowTeam(made, in_a_circle)
+
+
+@contextlib.contextmanager
+def own_client(connections, pool):
+    """An HTTP client of the user's, for a `with` block: so many connections, so many seconds to wait for one."""
+    limits, timeout = httpx2.Limits(max_connections=connections), httpx2.Timeout(5, pool=pool)
+    client = httpx2.AsyncClient(limits=limits, timeout=timeout)
+    yield client
+    asyncio.run(client.aclose())
 
 
 def was_told_of_error(text):

@@ -4,6 +4,7 @@ The agents themselves come in two lines, `classic_line` and `ag2_line`, modules 
 takes the fixture `line` runs on each line that is installed.
 """
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +16,10 @@ from ag2_parallel.testing import Fault, ModelServer, Reply, ToolCall
 from ag2_parallel.testing.model_server import llm_config
 
 HERE = Path(__file__).parent
+
+LINES = {"classic": "autogen", "ag2": "ag2"}
+INSTALLED = [line for line, package in LINES.items() if importlib.util.find_spec(package) is not None]
+"""The lines of AG2 that are there."""
 
 # ---- the model
 

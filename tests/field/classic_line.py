@@ -2,8 +2,10 @@
 
 import time
 
+import httpx
 from agents import Routed
-from autogen import AssistantAgent, ConversableAgent
+from autogen import AssistantAgent, ConversableAgent, GroupChat
+from autogen.agentchat.group.patterns import RoundRobinPattern
 
 NAME = "classic"
 
@@ -91,6 +93,29 @@ def talkers(server, count=2, **options):
 
 team = talkers
 """A team whose members answer each other for ever."""
+
+ENDLESS = {
+    "pair": lambda server: tuple(talkers(server)),
+    "list": talkers,
+    "group chat": lambda server: GroupChat(
+        talkers(server), [], max_round=10**6, speaker_selection_method="round_robin"
+    ),
+    "pattern": lambda server: RoundRobinPattern((made := talkers(server))[0], made),
+}
+"""Forms of such teams."""
+
+
+def sharing_a_client(server):
+    """Three agents that speak through one client object, as a team."""
+    made = talkers(server, 3)
+    for agent in made[1:]:
+        agent.client = made[0].client
+    return made
+
+
+def own_client(connections, pool):
+    """An HTTP client of the user's, for a `with` block: so many connections, so many seconds to wait for one."""
+    return httpx.Client(limits=httpx.Limits(max_connections=connections), timeout=httpx.Timeout(5, pool=pool))
 
 
 def was_told_of_error(text):

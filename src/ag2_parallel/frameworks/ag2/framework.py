@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.errors import UnsupportedAgentError
+from ag2_parallel.errors import TaskStopped, UnsupportedAgentError
 from ag2_parallel.events import RunHint
 from ag2_parallel.frameworks.ag2 import problems as found_problems
 from ag2_parallel.frameworks.ag2 import warm_up
@@ -26,7 +26,7 @@ from ag2_parallel.frameworks.ag2.kinds import describes_agent, is_agent, is_mode
 from ag2_parallel.frameworks.ag2.members import function_of, members_of, tools_of
 from ag2_parallel.frameworks.ag2.questions import route_questions
 from ag2_parallel.frameworks.ag2.templates import Templates
-from ag2_parallel.frameworks.ag2.tools import adopt
+from ag2_parallel.frameworks.ag2.tools import Breakdown, adopt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,17 +91,24 @@ class Ag2Framework:
         scope, draft = work.scope, work.scope.draft
         scope.check()
         root, agents = self._team(work)
+        breakdown = Breakdown()
         draft.context = work.ctx.context
         draft.agent = None if is_team(root) else root.name
         for agent in agents:
             govern_agent(agent, scope, self._llm_config, self._govern)
-            adopt(agent, scope)
+            adopt(agent, scope, breakdown)
         for agent in root.agents if is_team(root) else [root]:
             route_questions(agent, scope, work.task.name)
         self._give_hints(work)
         talk: Any = TeamTalk(root, work) if is_team(root) else Talk(root, work)
         try:
             answer: Answer = scope.run_coroutine(talk.answer())
+        except TaskStopped:
+            raise
+        except BaseException:
+            if breakdown.error is None:
+                raise
+            raise breakdown.take() from None
         finally:
             draft.context = talk.variables or draft.context
         return answer
