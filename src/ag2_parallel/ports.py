@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from ag2_parallel.async_ports import AsyncAttemptGate
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
@@ -87,27 +89,7 @@ SendChat = Callable[[bytes, "str | None"], ChatAnswer]
 """Sends a body for the model named and waits for the answer; raises `TaskStopped` and httpx exceptions."""
 
 
-class SendChatSoon(Protocol):
-    """Sends chats for a coroutine."""
-
-    async def __call__(
-        self, body: bytes, model: str | None, *, streamed: bool = False, takes_usage: bool = False
-    ) -> Any:
-        """Send a body for the model named; the answer, an `httpx2.Response`, whole unless it is a stream.
-
-        Args:
-            body: The request's body.
-            model: The model that it asks.
-            streamed: Whether it asks for a stream.
-            takes_usage: Whether asking for the usage of the stream is up to the gate.
-
-        Raises:
-            TaskStopped: Once the attempt has to end.
-            httpx2.HTTPError: What came in place of an answer.
-        """
-
-
-class AttemptGate(Protocol):
+class AttemptGate(AsyncAttemptGate, Protocol):
     """One attempt's access to model servers."""
 
     def http_client(
@@ -120,17 +102,6 @@ class AttemptGate(Protocol):
                 after two tries.
             price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
             through: The user's own client, to send with in place of the gate's pool.
-        """
-
-    def async_http_client(
-        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
-    ) -> Any:
-        """The same for coroutines: an `httpx2.AsyncClient` that serves every event loop of the attempt.
-
-        Args:
-            last_entry: See `http_client`.
-            price: See `http_client`.
-            through: The user's own `httpx2.AsyncClient`; all its requests run on one loop that the gate keeps.
         """
 
     def foreign_call(
@@ -172,11 +143,6 @@ class AttemptGate(Protocol):
             last_entry: See `http_client`.
             price: See `http_client`.
         """
-
-    def async_chat_sender(
-        self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
-    ) -> SendChatSoon:
-        """The same for coroutines; `like` is an `httpx2.Request`."""
 
     def usage(self) -> Usage:
         """What its calls used so far; safe from any thread."""

@@ -19,7 +19,7 @@ _READ: Final = "ag2_parallel.read"
 
 
 class AsyncChatSender:
-    """Sends chats that differ in their bodies alone; see `ports.AttemptGate.async_chat_sender`."""
+    """Sends chats that differ in their bodies alone; see `async_ports.AsyncAttemptGate.async_chat_sender`."""
 
     def __init__(self, attempt: GatedAttempt, like: httpx2.Request, terms: Terms) -> None:
         self._attempt = attempt
@@ -29,7 +29,7 @@ class AsyncChatSender:
     async def __call__(
         self, body: bytes, model: str | None, *, streamed: bool = False, takes_usage: bool = False
     ) -> httpx2.Response:
-        """Send a body; see `ports.SendChatSoon`."""
+        """Send a body; see `async_ports.SendChatSoon`."""
         request = _read_once(self._like).with_chat(body, model, streamed=streamed, takes_usage=takes_usage)
         try:
             head, answer = await begun(self._attempt, request, self._terms)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ag2_parallel.gate.async_foreign_call import AsyncForeignCall
 from ag2_parallel.gate.call import Call, Terms
 from ag2_parallel.gate.direct import ChatSender
 from ag2_parallel.gate.foreign_call import ForeignCall
@@ -18,10 +19,11 @@ from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     import httpx
 
+    from ag2_parallel.async_ports import SendChatSoon
     from ag2_parallel.gate.budget import TaskSpending
     from ag2_parallel.gate.hedging import AnswerTimes
     from ag2_parallel.gate.meter import CallTally
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.turnstile import Turnstile
     from ag2_parallel.policies import RetryPolicy
-    from ag2_parallel.ports import Clock, SendChatSoon
+    from ag2_parallel.ports import Clock
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
@@ -146,7 +148,7 @@ class GatedAttempt:
     def async_http_client(
         self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
     ) -> Any:
-        """An `httpx2.AsyncClient` whose requests go through the gate; see `ports.AttemptGate.async_http_client`."""
+        """An `httpx2.AsyncClient` whose requests go through the gate; see `async_ports.AsyncAttemptGate.async_http_client`."""
         from ag2_parallel.gate.httpx2_client import AsyncGateClient
         from ag2_parallel.gate.through_async import ThroughAsyncClient
 
@@ -156,7 +158,7 @@ class GatedAttempt:
     def async_chat_sender(
         self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
     ) -> SendChatSoon:
-        """What sends chats for coroutines; see `ports.AttemptGate.async_chat_sender`."""
+        """What sends chats for coroutines; see `async_ports.AsyncAttemptGate.async_chat_sender`."""
         from ag2_parallel.gate.async_direct import AsyncChatSender
 
         return AsyncChatSender(
@@ -222,6 +224,22 @@ class GatedAttempt:
         self.side.check_call()
         call = ForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
         return call.made(work, usage, failed)
+
+    async def foreign_call_soon(
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        model: str | None,
+        endpoint: str,
+        usage: Callable[[T], Mapping[str, Any] | None],
+        failed: Callable[[Exception], TaskError],
+        price: tuple[float, float] | None = None,
+        estimate: int = 0,
+    ) -> T:
+        """Make a call that another async client sends; see `async_ports.AsyncAttemptGate.foreign_call_soon`."""
+        self.side.check_call()
+        call = AsyncForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
+        return await call.made_soon(work, usage, failed)
 
     def entered(self, call: Call | ForeignCall) -> None:
         """A call is on the loop."""

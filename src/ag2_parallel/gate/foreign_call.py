@@ -62,7 +62,6 @@ class ForeignCall:
     Attributes:
         task: What is done for it on the loop now, if anything.
         settled: Whether it is counted.
-        on_the_loop: Whether a cut ends it where it is; not while its client has the thread.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class ForeignCall:
     ) -> None:
         self.task: asyncio.Task[Any] | None = None
         self.settled = False
-        self.on_the_loop = False
+        self._on_its_way = False
         self._asked = _ForeignRequest(endpoint, model, estimate)
         self._events = CallEvents(number, self._asked, attempt.side)
         self._turn: Turn | None = None
@@ -86,6 +85,11 @@ class ForeignCall:
         self._tries = 0
         self._started = attempt.shared.clock.monotonic()
         self._cut: str | None = None
+
+    @property
+    def on_the_loop(self) -> bool:
+        """Whether a cut ends it where it is; not while its client has the thread."""
+        return self._on_its_way
 
     def made(
         self,
@@ -116,14 +120,17 @@ class ForeignCall:
         if self._cut is None and not self.settled:
             self._events.cut(reason)
         self._cut = self._cut or reason
-        in_flight = not self.on_the_loop
-        if not self.settled and in_flight:
-            self._tally.unreport(self._estimate)
+        self._count_in_flight()
         self._settle("cut")
         if self.task is not None:
             self.task.cancel()
 
     # ---- on the loop
+
+    def _count_in_flight(self) -> None:
+        """What its client sent has brought no answer, and may be charged for."""
+        if not self.settled and not self._on_its_way:
+            self._tally.unreport(self._estimate)
 
     async def _admitted(self) -> None:
         """Before each try. A limit is waited for here."""
@@ -223,12 +230,12 @@ class ForeignCall:
             done.set_exception(TaskStopped(reason))
             return
         self._attempt.entered(self)
-        self.on_the_loop = True
+        self._on_its_way = True
         self.task = self._attempt.shared.loop.create_task(step())
         self.task.add_done_callback(lambda task: self._done(task, done))
 
     def _done(self, task: asyncio.Task[T], done: Future[T]) -> None:
-        self.task, self.on_the_loop = None, False
+        self.task, self._on_its_way = None, False
         if task.cancelled():
             done.set_exception(TaskStopped(self._cut or "cancelled"))
         elif (error := task.exception()) is not None:

@@ -9,12 +9,13 @@ from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     import httpx
 
+    from ag2_parallel.async_ports import SendChatSoon
     from ag2_parallel.gate.gate import Gate
-    from ag2_parallel.ports import AttemptGate, Clock, SendChat, SendChatSoon
+    from ag2_parallel.ports import AttemptGate, Clock, SendChat
 
 T = TypeVar("T")
 
@@ -78,6 +79,11 @@ class GateOnDemand:
     def foreign_call(self, work: Callable[[], T], **terms: Any) -> T:
         """See `ports.AttemptGate`."""
         answer: T = self._opened().foreign_call(work, **terms)
+        return answer
+
+    async def foreign_call_soon(self, work: Callable[[], Coroutine[Any, Any, T]], **terms: Any) -> T:
+        """See `ports.AttemptGate`."""
+        answer: T = await self._opened().foreign_call_soon(work, **terms)
         return answer
 
     @property

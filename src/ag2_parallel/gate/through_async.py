@@ -27,23 +27,19 @@ T = TypeVar("T")
 _END: Final = b""
 
 
-class _ClientsLoop:
-    """The loop of users' clients; in a forked child it is made anew."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: tuple[int, asyncio.AbstractEventLoop] | None = None
-
-    def get(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None or self._loop[0] != os.getpid():
-                loop = asyncio.new_event_loop()
-                threading.Thread(target=loop.run_forever, name="httpx2 clients of tasks", daemon=True).start()
-                self._loop = (os.getpid(), loop)
-            return self._loop[1]
+_lock = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""The loop of users' clients, by process: a forked child has one of its own."""
 
 
-_CLIENTS_LOOP: Final = _ClientsLoop()
+def clients_loop() -> asyncio.AbstractEventLoop:
+    """The loop that users' clients are used on, running."""
+    with _lock:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="httpx2 clients of tasks", daemon=True).start()
+        return loop
 
 
 class ThroughAsyncClient:
@@ -51,7 +47,7 @@ class ThroughAsyncClient:
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self._client = client
-        self._loop = _CLIENTS_LOOP.get()
+        self._loop = clients_loop()
 
     async def send(self, request: ModelRequest, body: bytes) -> Reply:
         """Send `request`; the answer's head. Raises what httpx raises where the client raises it."""

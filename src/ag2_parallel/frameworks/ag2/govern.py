@@ -3,8 +3,12 @@
 AG2 1.x makes a model client of an agent's configuration for each `ask`, and sub-agents inherit the
 configuration of their parent. So it is the configuration that is governed::
 
-    agent.config ─► governed copy, of a subclass of its class ─► create() ─► client through the gate
+    agent.config ─► governed copy ─► create() ─► client through the gate
                      └─ copy(...), replace(...), copy.copy, copy.deepcopy: governed like it
+
+A copy of one of AG2's configurations is of a subclass of its class; any other object with the methods of a
+`ModelConfig` gets one around it. Where a client of ours can be given to a provider's SDK, each of its
+requests passes the gate; where not, each call of the model client does, as a whole.
 
 What the user gave is left as it is, and what the copy shows is what the user said: the gate's HTTP client
 and the SDK's own retries, switched off, are only in the short-lived copy that a client is made from.
@@ -16,6 +20,8 @@ import copy
 import dataclasses
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ag2_parallel.frameworks.ag2.foreign_client import ForeignClient
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import AttemptScope
@@ -50,7 +56,11 @@ def governed(config: Any, scope: AttemptScope, *, price: Price | None = None, di
     """
     scope.redactor.learn({name: value for name in _SECRETS if (value := getattr(config, name, None))})
     way = Way(scope, price or price_of(config), direct=direct)
+    if isinstance(config, GovernedConfig):
+        return GovernedConfig(config.inner, way)
     kind: Any = type(config)
+    if getattr(kind, "__dataclass_fields__", None) is None:
+        return GovernedConfig(config, way)
     return _of_class(governed_class(kind), config, way)
 
 
@@ -82,16 +92,19 @@ class Way:
         self._clients.append((through, client))
         return client
 
-    def routed(self, config: Any, field: str) -> Any:
-        """A copy of `config` that has the gate's HTTP client, and whose SDK does not retry."""
+    def routed(self, config: Any, field: str | None) -> Any:
+        """A copy of `config` whose SDK does not retry, and that has the gate's HTTP client in `field`."""
         routed = copy.copy(config)
-        object.__setattr__(routed, field, self.http_client(getattr(config, field)))
+        if field is not None:
+            object.__setattr__(routed, field, self.http_client(getattr(config, field)))
         if hasattr(config, "max_retries"):
             object.__setattr__(routed, "max_retries", 0)
         return routed
 
-    def client(self, client: Any, config: Any) -> Any:
-        """A model client that was made of a routed copy of `config`, with the direct door where it fits."""
+    def client(self, client: Any, config: Any, field: str | None) -> Any:
+        """A model client that was made of a routed copy of `config`: governed, and with the direct door where it fits."""
+        if field is None:
+            return ForeignClient(client, config, self.scope, self.price)
         cls = type(client)
         known = cls.__name__ == "OpenAIClient" and cls.__module__.startswith("ag2.config.openai.")
         if known and self.direct and config.http_client is None:
@@ -113,13 +126,13 @@ def governed_class(cls: Any) -> Any:
     """The subclass of a configuration's class whose instances are governed: a dataclass with one field more."""
     if hasattr(cls, _WAY):
         return cls
-    field = next(HTTP_CLIENT_FIELDS[base.__name__] for base in cls.__mro__ if _is_listed(base))
+    field = next((HTTP_CLIENT_FIELDS[base.__name__] for base in cls.__mro__ if _is_listed(base)), None)
     made = dataclasses.make_dataclass(
         cls.__name__,
         [(_WAY, Any, dataclasses.field(default=None, repr=False, compare=False, kw_only=True))],
         bases=(cls,),
         namespace={
-            "create": lambda self: _way(self).client(cls.create(_way(self).routed(self, field)), self),
+            "create": lambda self: _way(self).client(cls.create(_way(self).routed(self, field)), self, field),
             "create_files_client": lambda self: cls.create_files_client(_way(self).routed(self, field)),
         },
         eq=False,
@@ -129,6 +142,45 @@ def governed_class(cls: Any) -> Any:
     )
     made.__module__, made.__qualname__ = cls.__module__, cls.__qualname__
     return made
+
+
+class GovernedConfig:
+    """A governed configuration of a class that is no dataclass: AG2's scripted one, or a user's own.
+
+    Attributes:
+        inner: What it is of.
+    """
+
+    def __init__(self, inner: Any, way: Way) -> None:
+        self.inner = inner
+        self._way = way
+
+    @property
+    def provider(self) -> Any:
+        """The configuration's own."""
+        return self.inner.provider
+
+    @property
+    def model(self) -> Any:
+        """The configuration's own."""
+        return self.inner.model
+
+    def copy(self, **changes: Any) -> GovernedConfig:
+        """A copy that is governed too."""
+        return GovernedConfig(self.inner.copy(**changes), self._way)
+
+    def create(self) -> Any:
+        """A model client that makes its calls through the gate."""
+        return self._way.client(self.inner.create(), self.inner, None)
+
+    def create_files_client(self) -> Any:
+        """The configuration's own."""
+        return self.inner.create_files_client()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "inner":  # asked while it is being copied
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
 
 def _is_listed(cls: type) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from functools import lru_cache
 from types import CodeType, FunctionType, MethodType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
 from uuid import uuid4
 
 from ag2 import MemoryStream
@@ -133,6 +133,6 @@ def _meant(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _is_event(annotation: Any) -> bool:
-    if isinstance(annotation, UnionType):
-        return all(map(_is_event, annotation.__args__))
+    if get_origin(annotation) in {Union, UnionType}:
+        return all(map(_is_event, get_args(annotation)))
     return isinstance(annotation, type) and issubclass(annotation, BaseEvent)
