@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import copy
 import itertools
 import time
 
 import httpx2
 from ag2 import Agent, Middleware
 from ag2.config import OpenAIConfig
-from ag2.events import ModelMessage, ModelResponse
+from ag2.events import ModelMessage, ModelRequest, ModelResponse
 from ag2.middleware import BaseMiddleware
 from ag2.network import AgentTarget, FromSpeaker, Transition, TransitionGraph
 from agents import Routed
@@ -16,6 +17,10 @@ from agents import Routed
 from ag2_parallel.teams import WorkflowTeam
 
 NAME = "ag2"
+
+
+snapshot = copy.copy
+"""A configuration as it is now."""
 
 
 def config(server, **entry):
@@ -84,6 +89,14 @@ def talkers(server, count=2, **options):
     return [assistant(server, f"w{number}", **options) for number in range(count)]
 
 
+def short_team(server):
+    """A team that ends with `LAST_WORD`."""
+    return WorkflowTeam(talkers(server))
+
+
+LAST_WORD = "whole"
+
+
 def team(server, count=2, **options):
     """A team whose members answer each other for ever."""
     return WorkflowTeam(talkers(server, count, **options), in_a_circle)
@@ -127,3 +140,96 @@ def own_client(connections, pool):
 def was_told_of_error(text):
     """Whether a tool's result tells the agent of an error."""
     return text.startswith("Traceback ")
+
+
+def with_human(server, mode, form="pair"):
+    """A factory of agents one of whom, "person", asks a person and repeats the answer."""
+
+    class Asks(BaseMiddleware):
+        async def on_turn(self, call_next, event, context):
+            return ModelResponse(ModelMessage(await context.input("What now?")))
+
+    def make():
+        person = assistant(server, "person", middleware=[Middleware(Asks)])
+        others = {"alone": [], "pair": [assistant(server)], "group": [assistant(server), assistant(server, "b")]}
+        return WorkflowTeam([person, *others[form]]) if others[form] else person
+
+    return make
+
+
+AFTER_A_PERSON = "answered"
+"""The stop reason of such a task whose person answers."""
+
+
+def model(url, **own):
+    """A model configuration for an address, with a key or without."""
+    return OpenAIConfig("m", base_url=url, **own)
+
+
+def agent_of(made, name="a", tools=()):
+    """An agent of a model configuration."""
+    return Agent(name, config=made, tools=tools)
+
+
+def model_of(agent):
+    """The model configuration of an agent."""
+    return agent.config
+
+
+def described(made):
+    """An agent of a model configuration as a task's `agent_config`."""
+    return {"type": "ag2.Agent", "config": made}
+
+
+def two_of(made):
+    """A team of two."""
+    return WorkflowTeam([agent_of(made), agent_of(made, "b")])
+
+
+def misconfigured(made, key):
+    """Descriptions that are refused; the key stands in each."""
+    return [
+        described({"model": "m", "api_key": key, "nonsense": 1}),
+        described({"model": "m", "api_key": key, "provider": "nobody"}),
+        {**described(made), "nonsense": made},
+        {"type": "ag2.Agent", "config": made, "tools": "nowhere:tool"},
+    ]
+
+
+TOOLS = "tools"
+"""The key of an `agent_config` that has tools."""
+
+
+def form(name, server, worker=None):
+    """A worker alone, behind a tool of a boss, or with a second one."""
+    worker = worker or assistant(server, "worker")
+    if name == "alone":
+        return worker
+    if name == "group":
+        return WorkflowTeam([worker, assistant(server, "second")])
+    return assistant(server, "boss", tools=[worker.as_tool(description="work")])
+
+
+def state_of(agents):
+    """What of agents a run must not change."""
+    listed = agents.agents if isinstance(agents, WorkflowTeam) else [agents]
+    return [
+        (agent.config, list(agent.tools), agent.system_prompt, dict(agent.variables), agent.has_hitl_hook)
+        for agent in listed
+    ]
+
+
+def with_system_of_each_prompt(server):
+    """An agent whose hook makes its system message of the prompt."""
+    agent = assistant(server)
+
+    @agent.prompt
+    def system(event: ModelRequest) -> str:
+        return f"system of {event.parts[0].content}"
+
+    return agent
+
+
+def set_variable(agent, name, value):
+    """Give an agent a context variable."""
+    agent._agent_variables[name] = value

@@ -1,13 +1,18 @@
 """Small AG2 Classic agents. `ag2_line` has the same names."""
 
+import copy
 import time
 
 import httpx
 from agents import Routed
-from autogen import AssistantAgent, ConversableAgent, GroupChat
+from autogen import AssistantAgent, ConversableAgent, GroupChat, UserProxyAgent
 from autogen.agentchat.group.patterns import RoundRobinPattern
 
 NAME = "classic"
+
+
+snapshot = copy.deepcopy
+"""A configuration as it is now."""
 
 
 def config(server, **entry):
@@ -91,6 +96,13 @@ def talkers(server, count=2, **options):
     ]
 
 
+def short_team(server):
+    """A team that ends with `LAST_WORD`."""
+    return talkers(server)
+
+
+LAST_WORD = "TERMINATE"
+
 team = talkers
 """A team whose members answer each other for ever."""
 
@@ -121,3 +133,92 @@ def own_client(connections, pool):
 def was_told_of_error(text):
     """Whether a tool's result tells the agent of an error."""
     return text.startswith("Error: ")
+
+
+def with_human(server, mode, form="pair"):
+    """A factory of agents one of whom, "person", asks a person."""
+
+    def make():
+        person = UserProxyAgent("person", human_input_mode=mode, code_execution_config=False, default_auto_reply="hm")
+        if form == "alone":
+            return ConversableAgent("person", llm_config=config(server), human_input_mode=mode)
+        return (person, assistant(server)) if form == "pair" else [person, assistant(server)]
+
+    return make
+
+
+AFTER_A_PERSON = "human_exit"
+"""The stop reason of such a task whose person says `exit`."""
+
+
+def model(url, **own):
+    """A model configuration for an address, with a key or without."""
+    return {"config_list": [{"model": "m", "base_url": url, **own}]}
+
+
+def agent_of(made, name="a", tools=()):
+    """An agent of a model configuration."""
+    agent = AssistantAgent(name, llm_config=made)
+    for tool in tools:
+        agent.register_for_llm(description=tool.__name__)(tool)
+    return agent
+
+
+def model_of(agent):
+    """The model configuration of an agent."""
+    return agent.llm_config
+
+
+def described(made):
+    """An agent of a model configuration as a task's `agent_config`."""
+    return {"llm_config": made}
+
+
+def two_of(made):
+    """A team of two."""
+    return agent_of(made), agent_of(made, "b")
+
+
+def misconfigured(made, key):
+    """Descriptions that are refused; the key stands in each."""
+    entry = made["config_list"][0]
+    return [
+        {"llm_config": {**made, "nonsense": key}},
+        {"llm_config": {"config_list": [{**entry, "api_key": key, "temperature": "hot"}]}},
+        {"llm_config": made, "nonsense": made},
+        {"llm_config": made, "name": made},
+        {"llm_config": made, "description": made},
+    ]
+
+
+TOOLS = "functions"
+"""The key of an `agent_config` that has tools."""
+
+
+def form(name, server, worker=None):
+    """A worker alone, with a user, or with a second one."""
+    worker = worker or assistant(server, "worker")
+    user = UserProxyAgent("boss", human_input_mode="NEVER", code_execution_config=False, max_consecutive_auto_reply=1)
+    return {"alone": worker, "pair": (user, worker), "group": [worker, assistant(server, "second")]}[name]
+
+
+def state_of(agents):
+    """What of agents a run must not change."""
+    listed = agents if isinstance(agents, list | tuple) else [agents]
+    return [(dict(agent.chat_messages), agent.system_message, agent.client) for agent in listed]
+
+
+def with_system_of_each_prompt(server):
+    """An agent whose hook sets its system message by the prompt."""
+
+    def update(agent, messages):
+        agent.update_system_message(f"system of {messages[-1]['content']}")
+
+    agent = ConversableAgent("a", llm_config=config(server), human_input_mode="NEVER")
+    agent.register_hook("update_agent_state", update)
+    return agent
+
+
+def set_variable(agent, name, value):
+    """Give an agent a context variable."""
+    agent.context_variables[name] = value

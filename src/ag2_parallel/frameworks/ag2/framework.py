@@ -24,7 +24,6 @@ from ag2_parallel.frameworks.ag2.configs import (
 )
 from ag2_parallel.frameworks.ag2.kinds import describes_agent, is_agent, is_model_config, is_spec, is_team
 from ag2_parallel.frameworks.ag2.members import function_of, members_of, tools_of
-from ag2_parallel.frameworks.ag2.questions import route_questions
 from ag2_parallel.frameworks.ag2.templates import Templates
 from ag2_parallel.frameworks.ag2.tools import Breakdown, adopt
 
@@ -86,6 +85,7 @@ class Ag2Framework:
     def run(self, work: Work) -> Answer:
         """Run the task's conversation to its end."""
         from ag2_parallel.frameworks.ag2.conversation import Talk
+        from ag2_parallel.frameworks.ag2.questions import route_questions
         from ag2_parallel.frameworks.ag2.workflow import TeamTalk
 
         scope, draft = work.scope, work.scope.draft

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ag2.annotations import Context  # noqa: TC002 - AG2 reads the annotations
 from ag2.events import BaseEvent  # noqa: TC002 - likewise
 from ag2.knowledge import MemoryKnowledgeStore
+from ag2.middleware import BaseMiddleware
 from ag2.network import (
     EV_PACKET,
     EV_TEXT,
@@ -95,6 +96,7 @@ class _Channel(BaseHubListener):  # type: ignore[misc] # ag2 is not looked into
         self._user.on_envelope(partial(self._at_the_user, self._user))
         members = []
         for agent in self._team.agents:
+            agent.insert_middleware(partial(_Watch, self._fail))
             member = await self._hub.register(agent, attach_plugin=self._team.network_tools)
             member.on_envelope(partial(self._at_a_member, member))
             members.append(member.agent_id)
@@ -167,7 +169,7 @@ class _Channel(BaseHubListener):  # type: ignore[misc] # ag2 is not looked into
         """A member's turn, if it is one: AG2's own handling, whose end is watched."""
         try:
             await default_handler(envelope, client)
-        except BaseException as error:
+        except BaseException as error:  # what no `Exception` is, the hub would not tell of
             self._fail(error)
             raise
         if self._waits_for(client.agent_id, envelope):
@@ -198,6 +200,22 @@ class _Channel(BaseHubListener):  # type: ignore[misc] # ag2 is not looked into
             if isinstance(error, StopIteration | asyncio.CancelledError):  # no future takes them
                 error = RuntimeError(f"a member of the team was ended by {type(error).__name__}")
             self._ended.set_exception(error)
+
+
+class _Watch(BaseMiddleware):  # type: ignore[misc] # ag2 is not looked into
+    """Tells of what a member's turn raises before the hub, which would write it to the log, hears of it."""
+
+    def __init__(self, fail: Callable[[BaseException], None], event: BaseEvent, context: Context) -> None:
+        super().__init__(event, context)
+        self._fail = fail
+
+    async def on_turn(self, call_next: Any, event: BaseEvent, context: Context) -> Any:
+        """See `ag2.middleware.BaseMiddleware`."""
+        try:
+            return await call_next(event, context)
+        except Exception as error:
+            self._fail(error)
+        raise asyncio.CancelledError("the team has ended")
 
 
 class TeamTalk:
