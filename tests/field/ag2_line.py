@@ -5,9 +5,10 @@ import contextlib
 import copy
 import itertools
 import time
+from typing import Annotated
 
 import httpx2
-from ag2 import Agent, Middleware
+from ag2 import Agent, Context, Inject, Middleware, Variable
 from ag2.config import OpenAIConfig
 from ag2.events import ModelMessage, ModelRequest, ModelResponse
 from ag2.middleware import BaseMiddleware
@@ -135,6 +136,26 @@ def own_client(connections, pool):
     client = httpx2.AsyncClient(limits=limits, timeout=timeout)
     yield client
     asyncio.run(client.aclose())
+
+
+def asks_by_itself(server):
+    """A `run` function that asks an agent itself."""
+
+    async def work(ctx):
+        return (await assistant(Routed(ctx, server)).ask(ctx.prompt)).body
+
+    return work
+
+
+def with_variables(server):
+    """A factory of an agent whose tool reads, changes and adds variables."""
+
+    def visit(context: Context, patient: Annotated[dict, Variable()], seen: Annotated[list, Inject()]) -> str:
+        context.variables["visited"] = "yes"
+        seen.append("here")
+        return patient["name"]
+
+    return agent_calling(server, visit)
 
 
 def was_told_of_error(text):

@@ -6,7 +6,8 @@ import time
 import httpx
 from agents import Routed
 from autogen import AssistantAgent, ConversableAgent, GroupChat, UserProxyAgent
-from autogen.agentchat.group.patterns import RoundRobinPattern
+from autogen.agentchat.group import ContextVariables
+from autogen.agentchat.group.patterns import DefaultPattern, RoundRobinPattern
 
 NAME = "classic"
 
@@ -128,6 +129,31 @@ def sharing_a_client(server):
 def own_client(connections, pool):
     """An HTTP client of the user's, for a `with` block: so many connections, so many seconds to wait for one."""
     return httpx.Client(limits=httpx.Limits(max_connections=connections), timeout=httpx.Timeout(5, pool=pool))
+
+
+def asks_by_itself(server):
+    """A `run` function that asks an agent itself."""
+
+    def work(ctx):
+        agent = assistant(Routed(ctx, server))
+        return agent.generate_reply([{"role": "user", "content": ctx.prompt}])
+
+    return work
+
+
+def with_variables(server):
+    """A factory of an agent whose tool reads, changes and adds variables."""
+
+    def visit(context_variables: ContextVariables) -> str:
+        context_variables["visited"] = "yes"
+        context_variables["seen"].append("here")
+        return context_variables["patient"]["name"]
+
+    def make(ctx):
+        agent = assistant(Routed(ctx, server), functions=[visit])
+        return DefaultPattern(initial_agent=agent, agents=[agent])
+
+    return make
 
 
 def was_told_of_error(text):
