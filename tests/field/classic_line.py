@@ -6,7 +6,7 @@ import time
 import httpx
 from agents import Routed
 from autogen import AssistantAgent, ConversableAgent, GroupChat, UserProxyAgent
-from autogen.agentchat.group import ContextVariables
+from autogen.agentchat.group import ContextVariables, ReplyResult
 from autogen.agentchat.group.patterns import DefaultPattern, RoundRobinPattern
 
 NAME = "classic"
@@ -144,10 +144,10 @@ def asks_by_itself(server):
 def with_variables(server):
     """A factory of an agent whose tool reads, changes and adds variables."""
 
-    def visit(context_variables: ContextVariables) -> str:
+    def visit(context_variables: ContextVariables) -> ReplyResult:
         context_variables["visited"] = "yes"
         context_variables["seen"].append("here")
-        return context_variables["patient"]["name"]
+        return ReplyResult(message=context_variables["patient"]["name"], context_variables=context_variables)
 
     def make(ctx):
         agent = assistant(Routed(ctx, server), functions=[visit])

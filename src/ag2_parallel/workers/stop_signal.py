@@ -56,13 +56,19 @@ class StopSignal:
         self._on_stop: list[Callable[[], None]] = []
         self._branches: list[StopSignal] = []
 
-    def set(self, reason: str) -> None:
-        """Make the next checkpoint raise. Only the first reason counts."""
+    def set(self, reason: str, first: Callable[[], None] = lambda: None) -> None:
+        """Make the next checkpoint raise. Only the first reason counts.
+
+        Args:
+            reason: Why.
+            first: Called once the signal is set, before anybody else is told.
+        """
         with self._lock:
             if self.reason is not None:
                 return
             self.reason = reason
             callbacks, branches = list(self._on_stop), list(self._branches)
+        first()
         for branch in branches:
             branch.set(reason)
         for callback in callbacks:
