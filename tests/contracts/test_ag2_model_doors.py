@@ -372,7 +372,11 @@ def test_an_ask_cancelled_within_its_stream_closes_the_connection(engine, door):
 
         async def ask():
             heard, stream = [], MemoryStream()
-            stream.where(ModelMessageChunk).subscribe(lambda event: heard.append(event), sync_to_thread=False)
+
+            async def note(event):
+                heard.append(event)
+
+            stream.where(ModelMessageChunk).subscribe(note)
             await cancelled_when(lambda: heard, Agent("agent", config=given).ask("hello", stream=stream))
             await until(lambda: server.ledger.cut == 1)
 
