@@ -2,7 +2,9 @@
 
 import asyncio
 import copy
+import importlib.util
 
+import ag2.config
 import httpx
 import pytest
 from ag2 import Agent
@@ -17,6 +19,30 @@ from ag2_parallel.errors import TaskStopped
 from ag2_parallel.frameworks.ag2.govern import governed
 from ag2_parallel.frameworks.ag2.stream import FastStream
 from ag2_parallel.gate.wishes import CallLimits
+
+CLAUDE = {
+    "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn", "stop_sequence": None,
+    "content": [{"type": "text", "text": "fine"}], "usage": {"input_tokens": 5, "output_tokens": 3, "cache_read_input_tokens": 2},
+}  # fmt: skip
+RESPONSE = {
+    "id": "r", "object": "response", "created_at": 1, "model": "m", "status": "completed", "parallel_tool_calls": True,
+    "tool_choice": "auto", "tools": [], "output": [
+        {"type": "message", "id": "x", "role": "assistant", "status": "completed",
+         "content": [{"type": "output_text", "text": "fine", "annotations": []}]},
+    ],
+    "usage": {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10,
+              "input_tokens_details": {"cached_tokens": 2}, "output_tokens_details": {"reasoning_tokens": 0}},
+}  # fmt: skip
+COMPLETION = {
+    "id": "m", "object": "chat.completion", "created": 1, "model": "m",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "fine"}}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10, "prompt_tokens_details": {"cached_tokens": 2}},
+}  # fmt: skip
+SDKS = {"openai": ("OpenAIResponsesConfig", "base_url", {}, RESPONSE)}
+if importlib.util.find_spec("anthropic"):
+    SDKS["anthropic"] = ("AnthropicConfig", "base_url", {"max_tokens": 50}, CLAUDE)
+if importlib.util.find_spec("mistralai"):
+    SDKS["mistral"] = ("MistralConfig", "server_url", {}, COMPLETION)
 
 
 class StatusError(Exception):
@@ -149,18 +175,22 @@ def test_a_cut_cancels_the_clients_work_and_refuses_the_next_call(engine):
 
 
 def test_a_cancelled_ask_is_counted(engine):
-    attempt = engine.attempt()
+    attempt, begun = engine.attempt(), asyncio.Event()
 
     async def call(messages, context, **_options):
+        begun.set()
         await asyncio.sleep(60)
 
     async def give_up():
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.1):
-                await Agent("agent", config=governed(OwnConfig(call), Scope(attempt))).ask("hello")
-        await until(lambda: attempt.usage().unreported_calls == 1)
+        asking = asyncio.ensure_future(Agent("agent", config=governed(OwnConfig(call), Scope(attempt))).ask("hello"))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await until(lambda: attempt.notes.named("ModelCallFinished"))
 
     on_a_loop(give_up())
+    assert attempt.usage().unreported_calls == 1
     assert attempt.notes.events[-1].status == "closed"
 
 
@@ -196,3 +226,22 @@ def test_an_sdk_of_its_own(engine):
         usage = attempt.usage()
         assert (usage.calls, usage.retried_calls, usage.prompt_tokens, usage.completion_tokens) == (1, 1, 9, 4)
         assert attempt.notes.events[-1].endpoint == server.url
+
+
+@pytest.mark.parametrize("name", SDKS)
+def test_an_sdk_that_takes_the_gates_client(engine, name):
+    kind, address, more, said = SDKS[name]
+    refused = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
+    with raw_server() as server:
+        server.answer = lambda _request, number: http_answer(refused, status=503) if number == 1 else http_answer(said)
+        attempt = engine.attempt()
+        config = getattr(ag2.config, kind)("m", api_key="sk-" + "a" * 40, **{address: server.url}, **more)
+        assert ask(attempt, config, price=(1.0, 2.0)).body == "fine"
+        usage = attempt.usage()
+        assert (usage.calls, usage.retried_calls, usage.prompt_tokens, usage.completion_tokens) == (1, 1, 7, 3)
+        assert (usage.cached_tokens, len(server.requests)) == (2, 2)
+        lasting = {"type": "error", "error": {"type": "invalid_request_error", "message": "no such field"}}
+        server.answer = http_answer(lasting, status=400)
+        with pytest.raises(Exception, match="no such field"):
+            ask(attempt, config)
+        assert len(server.requests) == 3, "neither the gate nor the SDK tries again"

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel import events
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import AttemptSide
     from ag2_parallel.gate.routes import Asked
     from ag2_parallel.usage import Usage
+
+_log: Final = logging.getLogger("ag2_parallel")
 
 
 class CallEvents:
@@ -37,6 +40,12 @@ class CallEvents:
     def _tell(self, event: type[events.Event], **fields: Any) -> None:
         if self._side.observed():
             self._side.emit(event, call=self._number, endpoint=self._request.endpoint, **fields)
+
+    def warn(self, message: str | None) -> None:
+        """Something that the user should know of the run, if there is anything."""
+        if message is not None:
+            _log.warning("%s", message)
+            self._side.emit(events.RunWarning, message=message)
 
     def queued(self) -> None:
         """It stands before the limits."""

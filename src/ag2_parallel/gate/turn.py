@@ -61,10 +61,12 @@ class Turn:
         self._events.queued()
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
         if ticket.state == "waiting":
+            self._warn_of_few_files()
             try:
                 with attempt.waits():
                     await self._turnstile.wait(ticket)
             finally:
+                self._warn_of_few_files()
                 if ticket.cause is not None:
                     attempt.side.waited_for(ticket.cause.name, now() - asked)
         if ticket.state == "refused":
@@ -136,6 +138,9 @@ class Turn:
         finally:
             assert self._ticket is not None
             self._turnstile.done(self._ticket, None)
+
+    def _warn_of_few_files(self) -> None:
+        self._events.warn(self._turnstile.routes.descriptors.warning(self._attempt.side.limits))
 
     def _throttled(self, ticket: Ticket, failure: Failure) -> None:
         self._used = 0  # what is refused is not counted

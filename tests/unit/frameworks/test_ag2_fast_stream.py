@@ -36,6 +36,10 @@ async def with_context(event: BaseEvent, context: Context):
     return event, context
 
 
+async def any_event(event: Any):
+    return event
+
+
 class Watcher:
     async def method(self, event, context: Context):
         return event, context
@@ -80,7 +84,7 @@ def plain(event):
     return event
 
 
-@pytest.mark.parametrize("function", [bare, typed, either, by_name, with_context, Watcher().method])
+@pytest.mark.parametrize("function", [bare, typed, any_event, either, by_name, with_context, Watcher().method])
 def test_called_as_they_are(function):
     assert _form(function) is not None
 

@@ -119,7 +119,8 @@ def _fields(params: Mapping[str, Any]) -> dict[str, Any] | None:
     """The fields of the request's body; None for what is no plain chat."""
     from openai import NotGiven, Omit
 
-    given = {name: value for name, value in params.items() if not isinstance(value, NotGiven | Omit)}
+    absent = {NotGiven, Omit}
+    given = {name: value for name, value in params.items() if type(value) not in absent}
     if not given.keys() <= _known_names() or not isinstance(given.get("model"), str) or "messages" not in given:
         return None
     if any(given.get(name) is not None for name in CONTROLS):

@@ -198,11 +198,15 @@ def _way(config: Any) -> Way:
 def _of_class(cls: Any, config: Any, way: Way) -> Any:
     """A copy of `config` of a subclass of its class."""
     made: Any = object.__new__(cls)
-    for base in type(config).__mro__:
-        for name in base.__dict__.get("__slots__", ()):
-            if hasattr(config, name):
-                object.__setattr__(made, name, getattr(config, name))
+    for name in _slots(cls):
+        if hasattr(config, name):
+            object.__setattr__(made, name, getattr(config, name))
     for name, value in getattr(config, "__dict__", {}).items():
         object.__setattr__(made, name, value)
     object.__setattr__(made, _WAY, way)
     return made
+
+
+@cache
+def _slots(cls: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())))

@@ -118,6 +118,7 @@ def _form_of(code: CodeType, annotations: tuple[tuple[str, Any], ...], names: _N
         return None
     said = {name: _meant(annotation, names.module) for name, annotation in annotations}
     event = said.get(arguments[0], BaseEvent)
+    event = BaseEvent if event is Any else event
     if not _is_event(event):
         return None
     if len(arguments) == 2 and not any(
