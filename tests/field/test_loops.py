@@ -9,7 +9,7 @@ NOTHING_LEFT = """
 import gc, os
 from ag2_parallel.teams import WorkflowTeam
 server = Address(sys.argv[1])
-def blocking() -> str: time.sleep(3.5); return "late"
+def blocking() -> str: time.sleep(5.5); return "late"
 async def waiting() -> str: await asyncio.sleep(60); return "late"
 def forms(ctx): return Routed(ctx, server)
 def boss(ctx): return assistant(forms(ctx), "boss", tools=[assistant(forms(ctx), "sub").as_tool(description="d")])
@@ -18,9 +18,9 @@ agents = {"hang": ok(server), "hang in a team": lambda ctx: team(forms(ctx)), "h
 def tasks(): return [ParallelTask(n, n.split()[0], agent=a) for n, a in agents.items()] + [ParallelTask("fine", "x", agent=boss, timeout=20)]
 run([ParallelTask("warm", "x", agent=ok(server))])
 before = set(threading.enumerate())
-results = run(tasks(), timeout=1.2, grace=0.8, max_workers=8)
+results = run(tasks(), timeout=2.5, grace=1, max_workers=8)
 print(statuses(results), {n: r.ended for n, r in results.items() if r.ended == "abandoned"}, results.metrics["abandoned"])
-time.sleep(2)
+time.sleep(3)
 gc.collect()
 print([t.name for t in threading.enumerate() if t not in before and t.is_alive()])
 """
