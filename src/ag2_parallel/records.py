@@ -163,7 +163,7 @@ class RunJournal(Protocol):
         """Write down that the run ended and everything before it; release it. Blocking, a few seconds at most."""
 
 
-class Journal(Protocol):
+class RunStore(Protocol):
     """A store of runs."""
 
     def open_run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
@@ -99,7 +100,7 @@ class ParallelAgentRunner:
             raise ConfigurationError(
                 "tasks: an async iterable needs `await runner.arun(tasks)` or `runner.astream(tasks)`"
             )
-        lease = self._keeper.lease()
+        lease = active.open(self._keeper.lease)
         try:
             active.start(lease.machinery)
             interrupts = wait_for_end(active)
@@ -115,7 +116,7 @@ class ParallelAgentRunner:
         from ag2_parallel.streaming import drained
 
         active = self._accepted(tasks, run_id, streamed=True)
-        collected = [result async for result in drained(active, self._keeper.lease)]
+        collected = [result async for result in drained(active, partial(active.open, self._keeper.lease))]
         return self._checked(active, active.results(collected))
 
     a_run = arun
@@ -132,7 +133,9 @@ class ParallelAgentRunner:
         from ag2_parallel.streaming import ResultStream
 
         seen: list[ParallelTaskResult] = []
-        stream = ResultStream(active, self._keeper.lease, lambda: self._end_of_stream(active, seen))
+        stream = ResultStream(
+            active, partial(active.open, self._keeper.lease), lambda: self._end_of_stream(active, seen)
+        )
         return self._shown(stream, seen)
 
     def _shown(self, stream: ResultStream, seen: list[ParallelTaskResult]) -> Iterator[ParallelTaskResult]:
@@ -149,7 +152,7 @@ class ParallelAgentRunner:
         from ag2_parallel.streaming import drained
 
         seen: list[ParallelTaskResult] = []
-        async with aclosing(drained(active, self._keeper.lease)) as results:
+        async with aclosing(drained(active, partial(active.open, self._keeper.lease))) as results:
             async for result in results:
                 if self._keeps(result, seen):
                     yield result
@@ -165,7 +168,7 @@ class ParallelAgentRunner:
         active = self._accepted(tasks, run_id, streamed=False)
         if active.is_async:
             raise ConfigurationError("tasks: `start` takes no async iterable; submit its tasks to the handle")
-        return RunHandle(active, self._keeper.lease(), self._checked)
+        return RunHandle(active, active.open(self._keeper.lease), self._checked)
 
     def events(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[Event]:
         """Run the tasks and yield what happens, all tasks merged into one stream that ends with `RunFinished`.
@@ -177,14 +180,14 @@ class ParallelAgentRunner:
         tap, active = self._tapped(tasks, run_id)
         if active.is_async:
             raise ConfigurationError("tasks: an async iterable needs `runner.aevents(tasks)`")
-        return event_stream(active, tap, self._keeper.lease, self._checked)
+        return event_stream(active, tap, partial(active.open, self._keeper.lease), self._checked)
 
     def aevents(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[Event, None]:
         """Like `events`, for async code."""
         from ag2_parallel.event_stream import async_event_stream
 
         tap, active = self._tapped(tasks, run_id)
-        return async_event_stream(active, tap, self._keeper.lease, self._checked)
+        return async_event_stream(active, tap, partial(active.open, self._keeper.lease), self._checked)
 
     # ---- how
 

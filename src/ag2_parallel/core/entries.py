@@ -26,6 +26,8 @@ class Entry:
     limits: Limits
     judge: Judge | None
     read_at: float
+    fingerprint: str = ""
+    kept: ParallelTaskResult | None = None
     log: AttemptLog = field(default_factory=AttemptLog)
     outcome: AttemptOutcome | None = None
     settled: ParallelTaskResult | None = None
@@ -48,6 +50,9 @@ class NewTask:
     scheduled: ScheduledTask
     limits: Limits
     judge: Judge | None = None
+    fingerprint: str = ""
+    kept: ParallelTaskResult | None = None
+    """Its result of an earlier life of the run, where that stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,16 @@ class RunHooks:
     """Whom a run tells on the engine loop; none of them may block or raise.
 
     Attributes:
-        settled: A task has its result.
+        settled: A task has its result, which is not published yet.
+        kept: A task keeps its result of an earlier life.
+        published: Whoever reads gets a result now.
         stopping: Nothing new starts any more.
         finished: Everything is settled and nothing unwinds.
     """
 
     settled: Callable[[ParallelTaskResult], None]
+    kept: Callable[[ParallelTaskResult], None]
+    published: Callable[[ParallelTaskResult], None]
     stopping: Callable[[], None]
     finished: Callable[[], None]
 

@@ -49,6 +49,7 @@ class RunMetrics:
     waited: float = 0.0
     model_calls: int = 0
     spared: int = 0
+    kept: int = 0
     groups: dict[str, GroupMetrics] = field(default_factory=dict)
     waited_by_limit: dict[str, float] = field(default_factory=dict)
 
@@ -63,6 +64,12 @@ class RunMetrics:
         self.spared += result.status is TaskStatus.SKIPPED and result.stop_reason == "breaker"
         if result.group is not None:
             self.groups.setdefault(result.group, GroupMetrics()).count(result)
+
+    def count_kept(self, result: ParallelTaskResult) -> None:
+        """Add a result of an earlier life: it took no time of this one."""
+        self.tasks += 1
+        self.succeeded += result.ok
+        self.kept += 1
 
     def count_wait(self, limit: str, seconds: float) -> None:
         """A model call waited for a limit."""

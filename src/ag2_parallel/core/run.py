@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ag2_parallel import events
 from ag2_parallel.core import commands
 from ag2_parallel.core.alarm import Alarm
+from ag2_parallel.core.control import RunControl
 from ag2_parallel.core.entries import Entry, NewTask, RunHooks, as_gone
 from ag2_parallel.core.notices import Notices
 from ag2_parallel.core.outcome import finished_result
+from ag2_parallel.core.publishing import Publisher
 from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from ag2_parallel.core.schedule import Schedule
     from ag2_parallel.core.upstream import Upstream
     from ag2_parallel.ports import Backend, Clock
+    from ag2_parallel.records import RunJournal
     from ag2_parallel.tasks import ParallelTask
 
 
@@ -47,7 +50,7 @@ _CHUNK = 1000
 """Tasks added in one turn of the loop, which takes some milliseconds; other runs and timers get their turn in between."""
 
 
-class Run:
+class Run(RunControl):
     """Drives one schedule."""
 
     def __init__(
@@ -60,16 +63,17 @@ class Run:
         broadcast: Broadcast,
         upstream: Upstream,
         hooks: RunHooks,
+        journal: RunJournal | None = None,
     ) -> None:
         """Drive `schedule`; `backend` is set before anything is added."""
         self.backend: Backend
         self.metrics: dict[str, Any] = {"abandoned": 0, "peak": 0}
         self.stop_reason: str | None = None
         self.internal_error: Exception | None = None
+        self.journal_error: Exception | None = None
         self._engine = engine
         self._schedule = schedule
         self._clock = clock
-        self._outlet = outlet
         self._broadcast = broadcast
         self._upstream = upstream
         self._hooks = hooks
@@ -78,7 +82,9 @@ class Run:
         self._alarm = Alarm(engine.loop, clock, lambda: self._guarded(self._tick))
         self._amended: dict[int, str] = {}
         self.notices = Notices(broadcast)
-        self.counts = dict.fromkeys(map(str, TaskStatus), 0)
+        self._journal = journal
+        self._publisher = Publisher(outlet=outlet, notices=self.notices, hooks=hooks, post=self._post, journal=journal)
+        self.counts = self._publisher.counts
 
     # ---- from other threads
 
@@ -105,34 +111,9 @@ class Run:
         """No more tasks will come."""
         self._post(lambda: self._close(stop_reason))
 
-    def stop(self, reason: str, *, stop_running: bool) -> None:
-        """Start nothing more and, if wanted, stop what runs."""
-        self._post(
-            lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
-        )
-
-    def exhaust(self, why: str, *, stop: bool) -> None:
-        """The budget is used up: nothing new starts. The run is stopped if a task waits, or in any case."""
-
-        def do() -> None:
-            self.notices.why.setdefault("budget", why)
-            now = self._clock.monotonic()
-            schedule = self._schedule
-            self._do(schedule.stop("budget", stop_running=False, now=now) if stop else schedule.exhaust("budget", now))
-
-        self._post(do)
-
-    def pause(self, by: str = "user") -> None:
-        """Start nothing until whoever paused resumes; running tasks and the clocks go on."""
-        self._post(lambda: self._do(self._schedule.pause(self._clock.monotonic(), by)))
-
-    def resume(self, by: str = "user") -> None:
-        """Start things again, unless somebody else paused too."""
-        self._post(lambda: self._do(self._schedule.resume(self._clock.monotonic(), by)))
-
-    def set_max_workers(self, count: int) -> None:
-        """Let `count` tasks run at once from now on; what runs beyond that goes on."""
-        self._post(lambda: self._do(self._schedule.set_max_workers(count, self._clock.monotonic())))
+    def journal_failed(self, error: Exception) -> None:
+        """Nothing can be written any more: the run stops, and what is committed stays."""
+        self._post(lambda: self._journal_failed(error))
 
     def on_loop(self, function: Callable[[], T], timeout: float | None = None) -> T:
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
@@ -167,6 +148,13 @@ class Run:
 
     # ---- on the loop
 
+    def _journal_failed(self, error: Exception) -> None:
+        self.journal_error = error
+        self.notices.why["journal_error"] = str(error)
+        self._journal = None
+        self._publisher.give_up_journal()
+        self._do(self._schedule.stop("journal_error", stop_running=True, now=self._clock.monotonic()))
+
     def _close(self, stop_reason: str | None = None) -> None:
         self._closed = True
         self._do(self._schedule.close(self._clock.monotonic(), stop_reason))
@@ -177,7 +165,9 @@ class Run:
         now = self._clock.monotonic()
         batch = [self._with_its_upstream(new) for new in batch]
         for new in batch:
-            self._entries[new.scheduled.index] = Entry(new.task, new.scheduled.depends_on, new.limits, new.judge, now)
+            self._entries[new.scheduled.index] = Entry(
+                new.task, new.scheduled.depends_on, new.limits, new.judge, now, new.fingerprint, new.kept
+            )
         self._do(self._schedule.add([new.scheduled for new in batch], now))
 
     def _with_its_upstream(self, new: NewTask) -> NewTask:
@@ -219,10 +209,10 @@ class Run:
                 result = ParallelTaskResult(
                     name=entry.task.name, index=index, status=TaskStatus.FAILED, error=internal_error(error)
                 )
-                self._hooks.settled(result)
-                self._outlet.put(result)
+                self._publisher.settled(result, entry.fingerprint, cut=True)
             with suppress(Exception):
                 self.backend.stop(index, len(entry.log.records) + 1, "cancelled")
+        self._publisher.give_up_journal()
         self.stop_reason = "internal_error"
         self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
         self._hooks.finished()
@@ -247,6 +237,8 @@ class Run:
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
         entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
+        if self._journal is not None:
+            self._journal.attempt_started(command.index, entry.task.name, entry.fingerprint, command.attempt)
         self._tell(events.AttemptStarted, entry.task, command)
         return ()
 
@@ -272,6 +264,8 @@ class Run:
         entry = self._entries[command.index]
         status = TaskStatus.TIMED_OUT if self._timed_out(command) else TaskStatus.FAILED
         self._decide(entry, command.index, command.attempt, status, command.error)
+        if self._journal is not None:
+            self._journal.attempt_ended(command.index, command.attempt, cut=status is TaskStatus.TIMED_OUT)
         entry.log.backs_off(command.delay, self._clock.monotonic())
         self._tell(events.TaskRetrying, entry.task, command, delay=command.delay, error=str(command.error))
 
@@ -281,6 +275,11 @@ class Run:
 
     def _settle(self, command: commands.Settle) -> None:
         entry = self._entries[command.index]
+        if entry.kept is not None:
+            del self._entries[command.index]
+            self._upstream.settled(entry.kept)
+            self._publisher.kept(entry.kept)
+            return
         now = self._clock.monotonic()
         error = command.error or worded(entry, command, self._upstream, self.notices.why)
         self._upstream.release(entry.depends_on)
@@ -290,16 +289,10 @@ class Run:
         result = finished_result(
             entry.task, command, error, entry.log, answer, read_at=entry.read_at, now=now, stamp=self._clock.now()
         )
-        self._publish(entry, command, result)
-
-    def _publish(self, entry: Entry, command: commands.Settle, result: ParallelTaskResult) -> None:
         entry.settled = result
         self._drop_if_over(command.index, entry)
-        self.counts[str(result.status)] += 1
         self._upstream.settled(result)
-        self._hooks.settled(result)
-        self._outlet.put(result)
-        self.notices.finished(result)
+        self._publisher.settled(result, entry.fingerprint, cut=_was_cut(command))
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
@@ -322,7 +315,10 @@ class Run:
         self.stop_reason = command.stop_reason
         self._alarm.cancel()
         self.metrics |= {"abandoned": self._schedule.abandoned, "peak": self._schedule.peak_running}
-        self._broadcast.emit(events.RunFinished, stop_reason=command.stop_reason, counts=dict(self.counts))
+        self._publisher.when_all_out(self._over)
+
+    def _over(self) -> None:
+        self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
         self._hooks.finished()
 
     def amended(self, result: ParallelTaskResult) -> str | None:
@@ -331,6 +327,11 @@ class Run:
 
     def _tell(self, event: type[events.Event], task: ParallelTask, command: Any, **fields: Any) -> None:
         self._broadcast.emit(event, task=task.name, index=command.index, attempt=command.attempt, **fields)
+
+
+def _was_cut(command: commands.Settle) -> bool:
+    """Whether a task's last attempt was ended from outside, and did not fail by itself."""
+    return command.status in {TaskStatus.TIMED_OUT, TaskStatus.CANCELLED} or command.stop_reason == "budget"
 
 
 _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]] = {

@@ -1,0 +1,103 @@
+"""The journal of one run, from its opening to its close: what stands of earlier lives, and what is written down."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.core.resuming import ResumePolicy, Resumption
+from ag2_parallel.core.run_header import run_header
+from ag2_parallel.events import RunHint
+from ag2_parallel.fingerprint import fingerprint
+from ag2_parallel.frameworks.output_types import validated_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ag2_parallel.core.entries import NewTask
+    from ag2_parallel.machinery import Machinery
+    from ag2_parallel.options import Options
+    from ag2_parallel.records import RunJournal, RunStore
+    from ag2_parallel.tasks import ParallelTask
+
+_log = logging.getLogger("ag2_parallel")
+
+
+class RunRecord:
+    """Opens a run in a store and decides what stands; without a store it does nothing.
+
+    Attributes:
+        journal: The run, once it is open.
+    """
+
+    def __init__(self, store: RunStore | None, policy: ResumePolicy | None = None) -> None:
+        """Nothing is opened yet."""
+        self.journal: RunJournal | None = None
+        self._store = store
+        self._policy = policy or ResumePolicy()
+        self._resumption: Resumption | None = None
+        self._closed = False
+
+    def open(
+        self,
+        run_id: str,
+        options: Options,
+        machinery: Machinery,
+        *,
+        listed: Sequence[NewTask] | None,
+        source: Mapping[str, Any] | None,
+        failed: Callable[[Exception], None],
+    ) -> list[NewTask] | None:
+        """Take the run for this process, and decide for a list of tasks. Blocking.
+
+        Raises:
+            JournalError: It cannot be opened, or another process holds the run.
+            ConfigurationError: A task would do something else than before, and that is to be an error.
+        """
+        if self._store is None:
+            return None if listed is None else list(listed)
+        total = None if listed is None else len(listed)
+        header = run_header(run_id, machinery.clock.now(), options, total=total, source=source)
+        self.journal = self._store.open_run(
+            header, post=machinery.engine.post, failed=failed, uncertain=self._policy.uncertain
+        )
+        try:
+            self._resumption = Resumption(
+                self.journal,
+                self._policy,
+                partial(fingerprint, llm_config=options.llm_config, salt=run_id),
+                _restored,
+            )
+            return None if listed is None else self._resumption.whole(listed)
+        except BaseException:
+            self.close(None)
+            raise
+
+    def tell(self, run_id: str, emit: Callable[..., None], *, whole: bool) -> None:
+        """Say what is kept and what runs again, before anything starts; nothing in a first life."""
+        if self._resumption is not None and not self._resumption.is_first_life:
+            message = self._resumption.told(whole=whole)
+            _log.info("run %s %s", run_id, message)
+            emit(RunHint, message=message)
+
+    def decide(self, new: NewTask) -> NewTask:
+        """Decide for a task of a source, as it is read. Blocking."""
+        return new if self._resumption is None else self._resumption.one(new)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """What stood and what ran again, for a run that had earlier lives."""
+        resumption = self._resumption
+        return {} if resumption is None or resumption.is_first_life else {"resumed": resumption.to_dict()}
+
+    def close(self, stop_reason: str | None) -> None:
+        """Write down that the run ended, and let go of it. Blocking."""
+        if self.journal is not None and not self._closed:
+            self._closed = True
+            self.journal.close(stop_reason)
+
+
+def _restored(task: ParallelTask, output: Any) -> Any:
+    """A stored output as what the task's `output_type` makes of it."""
+    return output if task.output_type is None else validated_value(task.output_type, output)
