@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.machinery import Lease, Machinery
     from ag2_parallel.options import Options
-    from ag2_parallel.ports import Observer
+    from ag2_parallel.ports import Backend, Observer
     from ag2_parallel.results import ParallelTaskResult
 
 _log = logging.getLogger("ag2_parallel")
@@ -179,23 +179,7 @@ class ActiveRun:
             journal=self._record.journal,
         )
         run_limit = None if options.run_timeout is None else started + options.run_timeout
-        services = attempt_services(
-            self.run_id,
-            options,
-            machinery,
-            self._preparation,
-            redactor=self.redactor,
-            broadcast=self._broadcast,
-            console=self._console.sink,
-            waited_for=self._metrics.count_wait,
-            run_limit=run_limit,
-        )
-        self.run.backend = LocalBackend(
-            spawn=machinery.threads.run,
-            make_attempt=lambda order, listener: Attempt(order, services, listener),
-            listener=self.run,
-            loop=machinery.engine.loop,
-        )
+        self.run.backend = self._backend(machinery, run_limit)
         look_ahead = 2 * workers
         preparation = self._preparation
         self._feeder = Feeder(self.run, preparation.prepare, preparation.is_prepared, look_ahead, open_ended=open_ended)
@@ -204,6 +188,25 @@ class ActiveRun:
         self._open()
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)
         self._record.tell(self.run_id, self._broadcast.emit, whole=total is not None)
+
+    def _backend(self, machinery: Machinery, run_limit: float | None) -> Backend:
+        services = attempt_services(
+            self.run_id,
+            self._options,
+            machinery,
+            self._preparation,
+            redactor=self.redactor,
+            broadcast=self._broadcast,
+            console=self._console.sink,
+            waited_for=self._metrics.count_wait,
+            run_limit=run_limit,
+        )
+        return LocalBackend(
+            spawn=machinery.threads.run,
+            make_attempt=lambda order, listener: Attempt(order, services, listener),
+            listener=self.run,
+            loop=machinery.engine.loop,
+        )
 
     # ---- while it runs
 
