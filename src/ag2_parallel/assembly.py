@@ -151,7 +151,7 @@ class ActiveRun:
     def _wire(self, machinery: Machinery, *, total: int | None, upstream: Upstream, open_ended: bool = False) -> None:
         options = self._options
         self._machinery = machinery
-        workers = options.workers_for(total)
+        self._workers = workers = options.workers_for(total)
         policy = SchedulePolicy(
             max_workers=workers,
             handle_errors=options.handle_errors,
@@ -240,7 +240,11 @@ class ActiveRun:
         self._feeder.stop()
         wall = self._machinery.clock.monotonic() - self._started
         self.metrics = self._record.metrics | self._metrics.to_dict(
-            wall=wall, peak=self.run.metrics["peak"], abandoned=self.run.metrics["abandoned"], lag_max=self._lag.worst
+            wall=wall,
+            workers=self._workers,
+            peak=self.run.metrics["peak"],
+            abandoned=self.run.metrics["abandoned"],
+            lag_max=self._lag.worst,
         )
         self._machinery.threads.run(self._close)
 

@@ -31,7 +31,7 @@ ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
 UNAVAILABLE: Final = frozenset({
-    "journal", "cassette", "order",
+    "journal", "cassette",
 })  # fmt: skip
 """Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
@@ -53,6 +53,7 @@ class RunnerOptions(TypedDict, total=False):
     model_retry: int | RetryPolicy
     budget: Budget | None
     breaker: Breaker | None
+    order: Literal["priority", "longest_first"]
     backend: Literal["local"]
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
@@ -87,6 +88,8 @@ class Options:
         adaptive: Whether the number of model calls at once is found from the server's refusals.
         hedge_after: Seconds after which a second copy of a slow model call is sent; "p95": the time in which 95 of
             100 answers come.
+        order: What decides among equal priorities: "priority", the order of the input; "longest_first", what the journal
+            remembers of how long tasks of the same name or group took.
         backend: Where tasks run; "local" is threads of this process.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -114,6 +117,7 @@ class Options:
     rate_limits: Any = ()
     adaptive: bool = False
     hedge_after: float | Literal["p95"] | None = None
+    order: str = "priority"
     backend: str = "local"
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -209,6 +213,10 @@ def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f"option handle_errors: {strategy!r} is none of {_quoted(get_args(HandleErrors))}"
     if (console := values.get("console", "quiet")) not in get_args(Console):
         yield f"option console: {console!r} is none of {_quoted(get_args(Console))}"
+    if (order := values.get("order", "priority")) not in {"priority", "longest_first"}:
+        yield f'option order: {order!r} is none of "priority", "longest_first"'
+    elif order == "longest_first" and values.get("journal") is None:
+        yield 'option order: "longest_first" needs a journal=, which remembers how long tasks took'
     if (backend := values.get("backend", "local")) != "local":
         yield f'option backend: {backend!r} is not available in this version; use "local"'
     if (progress := values.get("progress", "auto")) != "auto" and not isinstance(progress, bool):

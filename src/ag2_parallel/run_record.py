@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ag2_parallel.core.durations import Durations
 from ag2_parallel.core.resuming import ResumePolicy, Resumption
 from ag2_parallel.core.run_header import run_header
 from ag2_parallel.events import RunHint
@@ -37,6 +38,7 @@ class RunRecord:
         self._store = store
         self._policy = policy or ResumePolicy()
         self._resumption: Resumption | None = None
+        self._durations: Durations | None = None
         self._closed = False
 
     def open(
@@ -69,7 +71,9 @@ class RunRecord:
                 partial(fingerprint, llm_config=options.llm_config, salt=run_id),
                 _restored,
             )
-            return None if listed is None else self._resumption.whole(listed)
+            if options.order == "longest_first":
+                self._durations = Durations.remembered(self._store.durations())
+            return None if listed is None else [self._placed(new) for new in self._resumption.whole(listed)]
         except BaseException:
             self.close(None)
             raise
@@ -83,7 +87,10 @@ class RunRecord:
 
     def decide(self, new: NewTask) -> NewTask:
         """Decide for a task of a source, as it is read. Blocking."""
-        return new if self._resumption is None else self._resumption.one(new)
+        return new if self._resumption is None else self._placed(self._resumption.one(new))
+
+    def _placed(self, new: NewTask) -> NewTask:
+        return new if self._durations is None else self._durations.in_order(new)
 
     @property
     def metrics(self) -> dict[str, Any]:

@@ -24,9 +24,10 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         run_id: The run's name.
         stop_reason: Why the run ended early, or None.
         ignored: What `handle_errors="ignore"` left out.
-        metrics: Numbers of the whole run: `wall`, `task_seconds`, `longest`, `speedup`, `success_rate`,
-            `concurrency`, `waited`, `abandoned`, `model_calls`, `engine_lag_max`, and by `groups` the counts,
-            seconds and usage of each group.
+        metrics: Numbers of the whole run: `wall`, `task_seconds`, `longest`, `makespan_bound` (no order of these tasks on
+            so many workers can take less), `speedup`, `success_rate`, `concurrency`, `waited`, `abandoned`,
+            `model_calls`, `engine_lag_max`, and by `groups` the counts, seconds and usage of each group; `resumed`
+            where the run had earlier lives.
     """
 
     def __init__(

@@ -217,7 +217,7 @@ def names_of(cls):
         (
             "tasks-and-results.md",
             "Metrics",
-            lambda: sorted(RunMetrics().to_dict(wall=1.0, peak=0, abandoned=0, lag_max=0.0)),
+            lambda: sorted(RunMetrics().to_dict(wall=1.0, workers=1, peak=0, abandoned=0, lag_max=0.0)),
         ),
         ("tasks-and-results.md", "Events", event_classes),
         ("errors.md", "Kinds of a TaskError", lambda: sorted(error_kinds.ERROR_KINDS)),

@@ -75,13 +75,14 @@ class RunMetrics:
         """A model call waited for a limit."""
         self.waited_by_limit[limit] = self.waited_by_limit.get(limit, 0.0) + seconds
 
-    def to_dict(self, *, wall: float, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
+    def to_dict(self, *, wall: float, workers: int, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
         """The metrics by name; times in seconds."""
         mean = self.task_seconds / wall if wall > 0 else 0.0
         return {
             "wall": wall,
             "task_seconds": self.task_seconds,
             "longest": self.longest,
+            "makespan_bound": max(self.longest, self.task_seconds / workers),
             "speedup": mean,
             "success_rate": self.succeeded / self.tasks if self.tasks else None,
             "concurrency": {"mean": mean, "peak": peak},
