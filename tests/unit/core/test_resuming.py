@@ -42,7 +42,7 @@ def kept(decided):
     return {each.task.name for each in decided if each.kept is not None}
 
 
-ALL = dict(s="succeeded", f="failed", t="timed_out", c="cancelled", k="skipped", died=None)
+ALL = {"s": "succeeded", "f": "failed", "t": "timed_out", "c": "cancelled", "k": "skipped", "died": None}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_changed_task_of_a_source_fails_by_itself_where_that_is_an_error():
 
 
 def test_a_result_does_not_stand_where_something_it_was_made_from_runs_again():
-    chain = dict(a="failed", b="succeeded", c="succeeded", d="succeeded")
+    chain = {"a": "failed", "b": "succeeded", "c": "succeeded", "d": "succeeded"}
     tasks = [new(0, "c", (1,)), new(1, "b", (2,)), new(2, "a"), new(3, "d")]
     made = resumption(Stored(**chain))
     assert kept(made.whole(tasks)) == {"d"}
