@@ -33,7 +33,7 @@ from ag2_parallel.events import RunStarted
 from ag2_parallel.preparation import Preparation
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.reporting.log_lines import ProgressLines
-from ag2_parallel.run_record import RunRecord
+from ag2_parallel.run_record import RunRecord, store_of
 from ag2_parallel.run_results import RunResults
 from ag2_parallel.workers.attempt import CURRENT, Attempt
 from ag2_parallel.workers.console import ConsoleRouter
@@ -42,6 +42,7 @@ from ag2_parallel.workers.locating import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ag2_parallel.core.resuming import ResumePolicy
     from ag2_parallel.machinery import Lease, Machinery
     from ag2_parallel.options import Options
     from ag2_parallel.ports import Backend, Observer
@@ -59,7 +60,13 @@ class ActiveRun:
     """One run, wired up."""
 
     def __init__(
-        self, options: Options, *, streamed: bool, run_id: str | None, observers: Sequence[Observer] = ()
+        self,
+        options: Options,
+        *,
+        streamed: bool,
+        run_id: str | None,
+        observers: Sequence[Observer] = (),
+        policy: ResumePolicy | None = None,
     ) -> None:
         """Choose the parts; nothing starts. `observers` are told of events beside those of the options."""
         self.run_id = run_id or new_run_id()
@@ -72,7 +79,7 @@ class ActiveRun:
         self._broadcast = Broadcast(observers, self.run_id)
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)
-        self._record = RunRecord(None)
+        self._record = RunRecord(store_of(options.journal), policy, self.redactor)
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
         self._hooks = ExitStack()
@@ -80,13 +87,13 @@ class ActiveRun:
 
     # ---- before the start
 
-    def take(self, tasks: Any, found_by: Mapping[str, Any] | None = None) -> None:
-        """Take the tasks; a list is checked whole. `found_by` finds them again in another process.
+    def take(self, tasks: Any) -> None:
+        """Take the tasks; a list is checked whole.
 
         Raises:
             ConfigurationError: With every problem.
         """
-        self._tasks = task_source(tasks, Intake(self._options, self._preparation.problems), locate, found_by)
+        self._tasks = task_source(tasks, Intake(self._options, self._preparation.problems), locate)
 
     def open(self, lease: Callable[[], Lease]) -> Lease:
         """Machinery for the run, with its journal open; what stands of earlier lives is decided. Blocking.

@@ -16,6 +16,7 @@ from ag2_parallel.policies import (
     Budget,
     Console,
     HandleErrors,
+    Journal,
     RateLimit,
     RetryPolicy,
     as_retry_policy,
@@ -31,7 +32,7 @@ ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
 UNAVAILABLE: Final = frozenset({
-    "journal", "cassette",
+    "cassette",
 })  # fmt: skip
 """Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
@@ -54,6 +55,7 @@ class RunnerOptions(TypedDict, total=False):
     budget: Budget | None
     breaker: Breaker | None
     order: Literal["priority", "longest_first"]
+    journal: Journal | str | os.PathLike[str] | None
     backend: Literal["local"]
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
@@ -90,6 +92,7 @@ class Options:
             100 answers come.
         order: What decides among equal priorities: "priority", the order of the input; "longest_first", what the journal
             remembers of how long tasks of the same name or group took.
+        journal: The file that keeps results and model calls, so that a run can go on after a crash; None: memory.
         backend: Where tasks run; "local" is threads of this process.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -118,6 +121,7 @@ class Options:
     adaptive: bool = False
     hedge_after: float | Literal["p95"] | None = None
     order: str = "priority"
+    journal: Journal | str | os.PathLike[str] | None = None
     backend: str = "local"
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -252,6 +256,9 @@ def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield "option resources: not a mapping from names to functions that make something"
     if (redact := values.get("redact")) is not None and not callable(redact):
         yield f"option redact: {redact!r} is not a function of text"
+    journal = values.get("journal")
+    if journal is not None and not isinstance(journal, str | os.PathLike | Journal):
+        yield f"option journal: {journal!r} is neither a path nor a Journal(...)"
     directory = values.get("directory")
     if directory is not None and not isinstance(directory, str | Path | os.PathLike):
         yield f"option directory: {directory!r} is not a path"

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 from ag2_parallel.core.durations import Durations
 from ag2_parallel.core.resuming import ResumePolicy, Resumption
 from ag2_parallel.core.run_header import run_header
+from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.events import RunHint
 from ag2_parallel.fingerprint import fingerprint
 from ag2_parallel.frameworks.output_types import validated_value
+from ag2_parallel.policies import Journal
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from ag2_parallel.core.entries import NewTask
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
     from ag2_parallel.records import RunJournal, RunStore
+    from ag2_parallel.redaction import Redactor
     from ag2_parallel.tasks import ParallelTask
 
 _log = logging.getLogger("ag2_parallel")
@@ -32,11 +36,12 @@ class RunRecord:
         journal: The run, once it is open.
     """
 
-    def __init__(self, store: RunStore | None, policy: ResumePolicy | None = None) -> None:
-        """Nothing is opened yet."""
+    def __init__(self, store: RunStore | None, policy: ResumePolicy | None, redactor: Redactor) -> None:
+        """Nothing is opened yet; `redactor` masks what is written down."""
         self.journal: RunJournal | None = None
         self._store = store
         self._policy = policy or ResumePolicy()
+        self._redactor = redactor
         self._resumption: Resumption | None = None
         self._durations: Durations | None = None
         self._closed = False
@@ -62,7 +67,11 @@ class RunRecord:
         total = None if listed is None else len(listed)
         header = run_header(run_id, machinery.clock.now(), options, total=total, source=source)
         self.journal = self._store.open_run(
-            header, post=machinery.engine.post, failed=failed, uncertain=self._policy.uncertain
+            header,
+            post=machinery.engine.post,
+            failed=failed,
+            uncertain=self._policy.uncertain,
+            mask=self._redactor.text,
         )
         try:
             self._resumption = Resumption(
@@ -103,6 +112,32 @@ class RunRecord:
         if self.journal is not None and not self._closed:
             self._closed = True
             self.journal.close(stop_reason)
+
+
+def store_of(journal: Journal | str | os.PathLike[str] | None) -> RunStore | None:
+    """The store that an option names; nothing is opened yet."""
+    if journal is None:
+        return None
+    from ag2_parallel.journal.sqlite import SqliteJournal  # with the first run that has one
+
+    told = journal if isinstance(journal, Journal) else Journal(journal)
+    return SqliteJournal(told.path, told.keep, calls=told.calls)
+
+
+def resumable(journal: Journal | str | os.PathLike[str], run_id: str | None) -> tuple[str, Any]:
+    """The name of the run that is meant, and what finds its tasks again. Blocking.
+
+    Raises:
+        JournalError: The journal cannot be read.
+        ConfigurationError: It has no such run.
+    """
+    store = store_of(journal)
+    header = None if store is None else store.header(run_id)
+    if header is None:
+        what = "no runs" if run_id is None else f"no run {run_id!r}"
+        path = journal.path if isinstance(journal, Journal) else journal
+        raise ConfigurationError(f"journal {path}: there is {what} in it to resume")
+    return header.run_id, header.source
 
 
 def _restored(task: ParallelTask, output: Any) -> Any:

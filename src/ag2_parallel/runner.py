@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
@@ -12,20 +13,22 @@ from ag2_parallel.options import Options, RunnerOptions
 from ag2_parallel.run_results import RunResults, failure_message
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 
     from ag2_parallel.assembly import ActiveRun
+    from ag2_parallel.core.resuming import Changed, ResumePolicy, Rerun, Uncertain
     from ag2_parallel.core.event_tap import EventTap
     from ag2_parallel.events import Event
     from ag2_parallel.machinery import MachineryKeeper
-    from ag2_parallel.policies import HandleErrors
+    from ag2_parallel.policies import HandleErrors, Journal
     from ag2_parallel.ports import Observer
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.run_handle import RunHandle
     from ag2_parallel.streaming import ResultStream
     from ag2_parallel.tasks import ParallelTask
 
-Tasks: TypeAlias = "Iterable[ParallelTask | Mapping[str, Any]]"
+Tasks: TypeAlias = "Iterable[ParallelTask | Mapping[str, Any]] | str"
 AsyncTasks: TypeAlias = "Tasks | AsyncIterable[ParallelTask | Mapping[str, Any]]"
 
 
@@ -84,18 +87,22 @@ class ParallelAgentRunner:
 
         Args:
             tasks: A list of `ParallelTask` or dicts, checked whole before anything starts; or any other
-                iterable, read as workers become free.
-            run_id: A name for the run; None: made from the time.
+                iterable, read as workers become free; or "module:attribute", which names one of these or a function
+                that returns one.
+            run_id: A name for the run; None: made from the time. Where the journal has that run, it goes on.
 
         Raises:
             ConfigurationError: With every problem of every task; nothing was started.
             RunFailedError: With `handle_errors="fail_fast"` when a task did not succeed, or when the
                 source of tasks raised; it has `.results`.
             RunInterrupted: After Ctrl-C; it has `.results`.
+            JournalError: The journal cannot be used, or another process holds the run; nothing was started.
         """
+        return self._waited_for(self._accepted(tasks, run_id, streamed=False))
+
+    def _waited_for(self, active: ActiveRun) -> RunResults:
         from ag2_parallel.streaming import wait_for_end
 
-        active = self._accepted(tasks, run_id, streamed=False)
         if active.is_async:
             raise ConfigurationError(
                 "tasks: an async iterable needs `await runner.arun(tasks)` or `runner.astream(tasks)`"
@@ -170,6 +177,49 @@ class ParallelAgentRunner:
             raise ConfigurationError("tasks: `start` takes no async iterable; submit its tasks to the handle")
         return RunHandle(active, active.open(self._keeper.lease), self._checked)
 
+    def resume(
+        self,
+        journal: Journal | str | os.PathLike[str],
+        tasks: Tasks | None = None,
+        run_id: str | None = None,
+        *,
+        rerun: Rerun = "not_succeeded",
+        changed: Changed = "rerun",
+        uncertain: Uncertain = "fail",
+    ) -> RunResults:
+        """Go on with a run that a journal has: results that stand are not paid for again.
+
+        `run(tasks, run_id=...)` with `journal=` does the same with the defaults.
+
+        Args:
+            journal: The file, or a `Journal`.
+            tasks: The run's tasks; None where it was started with "module:attribute", which finds them again.
+            run_id: The run; None: the one that was begun last.
+            rerun: Which tasks with a result run again: all that did not succeed, those that "failed" by themselves or
+                ran into a limit, those that were "interrupted" before their end, or "none". Tasks without a result run.
+            changed: What becomes of a task that would do something else than before, by its prompt, configuration,
+                context, factory or type: it runs again ("rerun"), keeps its result ("keep"), or is an "error".
+            uncertain: What a tool with `@once` does whose effect may have happened: "fail", "repeat" or "skip".
+
+        Raises:
+            JournalError: The journal cannot be used, or another process holds the run.
+            ConfigurationError: The run is not there, its tasks cannot be found again, or as `run`.
+            RunFailedError: As `run`.
+            RunInterrupted: As `run`.
+        """
+        from ag2_parallel.core.resuming import ResumePolicy
+        from ag2_parallel.run_record import resumable
+
+        policy = ResumePolicy(rerun, changed, uncertain)
+        options = replace(self._options, journal=journal)
+        run_id, source = resumable(journal, run_id)
+        if tasks is None and "attribute" not in (source or {}):
+            raise ConfigurationError(
+                f"run {run_id!r}: its tasks cannot be found again from the journal; pass them: runner.resume(journal, tasks)"
+            )
+        given = tasks if tasks is not None else source["attribute"]
+        return self._waited_for(self._accepted(given, run_id, streamed=False, options=options, policy=policy))
+
     def events(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[Event]:
         """Run the tasks and yield what happens, all tasks merged into one stream that ends with `RunFinished`.
 
@@ -198,13 +248,21 @@ class ParallelAgentRunner:
         return tap, self._accepted(tasks, run_id, streamed=False, observers=[tap])
 
     def _accepted(
-        self, tasks: Any, run_id: str | None, *, streamed: bool, observers: Sequence[Observer] = ()
+        self,
+        tasks: Any,
+        run_id: str | None,
+        *,
+        streamed: bool,
+        observers: Sequence[Observer] = (),
+        options: Options | None = None,
+        policy: ResumePolicy | None = None,
     ) -> ActiveRun:
         from ag2_parallel.assembly import ActiveRun
         from ag2_parallel.core.run_names import check_run_id
 
         check_run_id(run_id)
-        active = ActiveRun(self._options, streamed=streamed, run_id=run_id, observers=observers)
+        options = options or self._options
+        active = ActiveRun(options, streamed=streamed, run_id=run_id, observers=observers, policy=policy)
         active.take(tasks)
         return active
 

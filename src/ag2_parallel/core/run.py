@@ -232,13 +232,15 @@ class Run(RunControl):
             watched=entry.limits.idle_timeout is not None,
         )
         now = self._clock.monotonic()
+        if self._journal is not None:
+            self._journal.attempt_started(command.index, entry.task.name, entry.fingerprint, command.attempt)
         if not self.backend.start(order):
+            if self._journal is not None:
+                self._journal.attempt_ended(command.index, command.attempt, cut=True)
             self.notices.warn("no thread could be started; fewer tasks run at once")
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
         entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
-        if self._journal is not None:
-            self._journal.attempt_started(command.index, entry.task.name, entry.fingerprint, command.attempt)
         self._tell(events.AttemptStarted, entry.task, command)
         return ()
 

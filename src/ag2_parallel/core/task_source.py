@@ -35,13 +35,16 @@ class TaskSource:
 
 
 def task_source(
-    tasks: Any, intake: Intake, locate: Callable[[str], Any], found_by: Mapping[str, Any] | None = None
+    tasks: Any, intake: Intake, locate: Callable[[str], Any]
 ) -> TaskSource:
     """Take tasks, or "module:attribute" that names them or a function that makes them.
+
+    What reads tasks from a file says in an attribute `found_by`, plain data, how to find them again.
 
     Raises:
         ConfigurationError: With every problem of every task of a list.
     """
+    found_by: Mapping[str, Any] | None = getattr(tasks, "found_by", None)
     if isinstance(tasks, str) and all(tasks.partition(":")):
         found_by = {"attribute": tasks}
         tasks = locate(tasks)
