@@ -17,7 +17,7 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
-from ag2_parallel.policies import Breaker, Budget, RateLimit, RetryPolicy
+from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
@@ -34,6 +34,7 @@ __all__ = [
     "DependencyCycleError",
     "DuplicateTaskError",
     "HumanInputRequest",
+    "Journal",
     "MissingExtraError",
     "NotSerializableError",
     "ParallelAgentRunner",
