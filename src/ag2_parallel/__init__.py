@@ -23,7 +23,7 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
-from ag2_parallel.policies import Breaker, Budget, RateLimit, RetryPolicy
+from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
@@ -41,6 +41,7 @@ __all__ = [
     "DependencyCycleError",
     "DuplicateTaskError",
     "HumanInputRequest",
+    "Journal",
     "JournalDamagedError",
     "JournalError",
     "JournalLockedError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -153,8 +153,8 @@ class ParallelTaskResult:
         told = f"output={preview(self.output)}" if self.ok else f"error={preview(str(self.error or self.stop_reason))}"
         return f"ParallelTaskResult({self.name!r}, {self.status}, {told}, duration={self.duration:.2f})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON can hold; what it cannot hold is shown as text."""
+    def to_dict(self, mask: Callable[[str], str] = masked_text) -> dict[str, Any]:
+        """Plain data that JSON can hold; what it cannot hold is shown as text. `mask` hides the secrets of a text."""
         shown = {item.name: getattr(self, item.name) for item in fields(self)}
         shown["status"] = str(self.status)
         shown["usage"] = self.usage.to_dict()
@@ -162,7 +162,7 @@ class ParallelTaskResult:
         shown["attempt_log"] = [record.to_dict() for record in self.attempt_log]
         for name in ("started_at", "finished_at"):
             shown[name] = shown[name].isoformat() if shown[name] else None
-        return {name: plain(value) for name, value in shown.items()}
+        return {name: plain(value, mask) for name, value in shown.items()}
 
 
 _DEEPEST = 100
@@ -174,17 +174,17 @@ def preview(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def plain(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """The value as data that JSON can hold, keys masked; what it cannot hold is shown as text."""
+def plain(value: Any, mask: Callable[[str], str] = masked_text, above: tuple[int, ...] = ()) -> Any:
+    """The value as data that JSON can hold, texts masked; what it cannot hold is shown as text."""
     if value is None or isinstance(value, bool | int | float | str):
-        return masked_text(value) if isinstance(value, str) else value
+        return mask(value) if isinstance(value, str) else value
     if hasattr(value, "model_dump") and not isinstance(value, type):
         value = value.model_dump(mode="json")
     if not isinstance(value, Mapping | list | tuple | set | frozenset):
-        return masked_text(str(value))
+        return mask(str(value))
     if id(value) in above or len(above) > _DEEPEST:
         return "…"  # a circle, or nested beyond what anybody reads
     above = (*above, id(value))
     if isinstance(value, Mapping):
-        return {masked_text(str(key)): plain(item, above) for key, item in value.items()}
-    return [plain(item, above) for item in value]
+        return {mask(str(key)): plain(item, mask, above) for key, item in value.items()}
+    return [plain(item, mask, above) for item in value]
