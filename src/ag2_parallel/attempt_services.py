@@ -10,9 +10,9 @@ from ag2_parallel.core.run_names import default_directory
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.gate.on_demand import GateOnDemand
 from ag2_parallel.gate.wishes import CallLimits
-from ag2_parallel.workers.attempt import RunServices
 from ag2_parallel.workers.claims import Claims
 from ag2_parallel.workers.questions import Questions
+from ag2_parallel.workers.run_services import RunServices
 
 if TYPE_CHECKING:
     from collections.abc import Callable

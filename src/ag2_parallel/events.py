@@ -230,6 +230,17 @@ class ModelCallFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallReplayed(Event):
+    """A model call was answered from a recording, without a request; `usage` is what it used when it was paid for."""
+
+    call: int
+    endpoint: str
+    model: str | None
+    usage: Usage
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallRetrying(Event):
     """A request failed and will be sent again after `delay` seconds."""
 

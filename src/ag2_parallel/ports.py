@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -87,6 +87,21 @@ SendChat = Callable[[bytes, "str | None"], ChatAnswer]
 """Sends a body for the model named and waits for the answer; raises `TaskStopped` and httpx exceptions."""
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignRecord(Generic[T]):
+    """How a call of another provider's client is recorded.
+
+    Attributes:
+        asked: What it asks: plain data, what is none is named by its class.
+        dump: An answer as bytes; None where it cannot be brought back from bytes.
+        load: An answer from its bytes.
+    """
+
+    asked: Any
+    dump: Callable[[T], bytes | None]
+    load: Callable[[bytes], T]
+
+
 class AttemptGate(Protocol):
     """One attempt's access to model servers."""
 
@@ -112,6 +127,7 @@ class AttemptGate(Protocol):
         failed: Callable[[Exception], TaskError],
         price: tuple[float, float] | None = None,
         estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that a client of another provider sends, on the calling thread: counted and tried again.
 
@@ -125,6 +141,7 @@ class AttemptGate(Protocol):
             failed: Reads what `work` raised.
             price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
             estimate: A guess at the tokens it sends, for a call that brings no usage block.
+            record: How its answer is written down and read again; None: it is not.
         """
 
     @property

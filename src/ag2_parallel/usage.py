@@ -15,7 +15,8 @@ class Usage:
 
     Answered calls are exact: the numbers are those of the provider's own usage block. Calls that
     were cut or broke before that block arrived are counted in `unreported_calls`, with an
-    estimate of their tokens kept apart.
+    estimate of their tokens kept apart. Calls answered from a recording count in `replayed_calls` and
+    nowhere else: their tokens and their cost are those of the life of the run that paid for them.
 
     Attributes:
         prompt_tokens: Tokens sent, as the provider counted them.

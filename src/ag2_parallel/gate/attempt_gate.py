@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ag2_parallel.gate.call import Call, Terms
+from ag2_parallel.gate.call import Call
 from ag2_parallel.gate.direct import ChatSender
 from ag2_parallel.gate.foreign_call import ForeignCall
 from ag2_parallel.gate.meter import Meter
 from ag2_parallel.gate.prices import fixed_price
 from ag2_parallel.gate.sync_client import GateClient
+from ag2_parallel.gate.terms import Terms
 from ag2_parallel.gate.through import ThroughClient
 from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.turnstile import Turnstile
     from ag2_parallel.policies import RetryPolicy
-    from ag2_parallel.ports import Clock
+    from ag2_parallel.ports import Clock, ForeignRecord
+    from ag2_parallel.records import CallTape
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
@@ -90,6 +92,7 @@ class AttemptSide:
         waited_for: Told, on the loop, for which limit a call waited, and how many seconds.
         spending: The task's account, where there is a budget.
         cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
+        tape: The attempt's recorded calls, and where its own are written down; None: neither.
     """
 
     retry: RetryPolicy
@@ -106,6 +109,7 @@ class AttemptSide:
     waited_for: Callable[[str, float], None] = lambda _name, _seconds: None
     spending: TaskSpending | None = None
     cut_off: Callable[[str, str], None] = lambda _kind, _message: None
+    tape: CallTape | None = None
 
 
 class GatedAttempt:
@@ -173,6 +177,13 @@ class GatedAttempt:
         """Why no call may start any more, or None."""
         return self._cut or ("cancelled" if self.shared.closed() else None)
 
+    def hedge_after(self, request: ModelRequest, terms: Terms) -> float | None:
+        """Seconds after which a copy of a request is sent, None where there is none."""
+        wish = self.side.limits.hedge_after
+        if wish is None or terms.sender is not self.shared.pool or not request.repeatable():
+            return None
+        return self.shared.answer_times.hedge_after(wish, request.endpoint, request.model)
+
     def over_budget(self, tally: CallTally) -> bool:
         """Whether the budget refuses a call, or one more try of it; the attempt then has to end.
 
@@ -196,11 +207,12 @@ class GatedAttempt:
         failed: Callable[[Exception], TaskError],
         price: tuple[float, float] | None = None,
         estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that another client sends; see `ports.AttemptGate.foreign_call`."""
         self.side.check_call()
         call = ForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
-        return call.made(work, usage, failed)
+        return call.made(work, usage, failed, record)
 
     def entered(self, call: Call | ForeignCall) -> None:
         """A call is on the loop."""

@@ -5,6 +5,8 @@
     queued ─► admitted ─► started ─► first byte ─► finished
        ├► refused            ├► hedged   └► throttled, retrying ─► queued ...
        └► cut ◄──────────────┘
+
+    replayed, and nothing else, where the answer is a recorded one
 """
 
 from __future__ import annotations
@@ -37,6 +39,10 @@ class CallEvents:
     def _tell(self, event: type[events.Event], **fields: Any) -> None:
         if self._side.observed():
             self._side.emit(event, call=self._number, endpoint=self._request.endpoint, **fields)
+
+    def replayed(self, usage: Usage) -> None:
+        """It was answered from a recording."""
+        self._tell(events.ModelCallReplayed, model=self._request.model, usage=usage)
 
     def queued(self) -> None:
         """It stands before the limits."""

@@ -7,7 +7,6 @@ import copy
 import inspect
 import logging
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,47 +22,17 @@ from ag2_parallel.workers.prompts import rendered
 from ag2_parallel.workers.stop_signal import StopSignal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Coroutine, Iterator
 
     from ag2_parallel.events import Event
-    from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Clock, Framework, FrameworkChoice
-    from ag2_parallel.redaction import Redactor
+    from ag2_parallel.ports import AttemptOrder, BackendListener, Framework
     from ag2_parallel.tasks import HumanInputRequest
-    from ag2_parallel.workers.claims import Claims
-    from ag2_parallel.workers.daemon_threads import DaemonThreads
-    from ag2_parallel.workers.questions import Questions
+    from ag2_parallel.workers.run_services import RunServices
 
 _log = logging.getLogger("ag2_parallel.tasks")
 
 CURRENT: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("ag2_parallel_attempt", default=None)
 """The attempt whose code is running, so that a run inside a task is stopped with it and its prints are its own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunServices:
-    """What all attempts of a run share."""
-
-    run_id: str
-    directory: Path
-    context: contextvars.Context
-    frameworks: FrameworkChoice
-    resources: Mapping[str, Any]
-    questions: Questions
-    claims: Claims
-    redactor: Redactor
-    threads: DaemonThreads
-    clock: Clock
-    task_error: Callable[..., TaskError]
-    emit: Callable[..., None]
-    observed: Callable[[], bool]
-    console: Callable[[str], list[str]]
-    """From a task's name to the list its console text is appended to."""
-    open_gate: Callable[..., AttemptGate]
-    count_waiting: bool = True
-    """Whether waiting for limits counts in the task's and the attempt's time."""
-    run_limit: float | None = None
-    """Monotonic time of the run's limit."""
 
 
 class Attempt:
@@ -91,6 +60,7 @@ class Attempt:
             cut_off=self._cut_off,
             group=order.task.group,
             priority=order.task.priority,
+            tape=services.tape(order),
         )
 
     # ---- running

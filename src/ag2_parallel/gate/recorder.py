@@ -1,0 +1,110 @@
+"""One call's record: found on the attempt's tape and handed over again, or made of the answer that comes.
+
+::
+
+    find ─► a record ─────────────────────────► replayed: the worker gets the recorded answer
+       └──► None ─► the call goes live ─► kept: written down, and only then the worker gets its end
+
+Everything but the digest is made on the engine loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from ag2_parallel.gate.digest import digest_of, foreign_content, request_content
+from ag2_parallel.gate.sse import EventStream, parsed_object
+from ag2_parallel.gate.wire import Head
+from ag2_parallel.provider_errors import was_filtered
+from ag2_parallel.records import CallRecord
+
+if TYPE_CHECKING:
+    from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.wire import HeaderList
+    from ag2_parallel.records import CallTape
+    from ag2_parallel.usage import Usage
+
+_TELLING: Final = frozenset({"content-type", "x-request-id", "request-id"})
+"""Headers that are about the answer itself; others may hold cookies and keys."""
+
+
+class Recorder:
+    """What one call has to do with its attempt's tape."""
+
+    def __init__(self, tape: CallTape, digest: str, model: str | None, endpoint: str) -> None:
+        self._tape = tape
+        self._digest = digest
+        self._model = model
+        self._endpoint = endpoint
+        self._passed: list[bytes] = []
+
+    @classmethod
+    def of(cls, tape: CallTape | None, request: ModelRequest) -> Recorder | None:
+        """The recorder of a request; None for what is not recorded. In the worker's thread: long requests take a while."""
+        if tape is None or not request.chat:
+            return None
+        return cls(tape, digest_of(request_content(request)), request.model, request.endpoint)
+
+    @classmethod
+    def of_foreign(cls, tape: CallTape | None, model: str | None, endpoint: str, asked: Any) -> Recorder | None:
+        """The same of a call that another client sends."""
+        return None if tape is None else cls(tape, digest_of(foreign_content(model, endpoint, asked)), model, endpoint)
+
+    def found(self) -> CallRecord | None:
+        """The record of an earlier life, used with this; None: the call goes live."""
+        return self._tape.find(self._digest)
+
+    def passed(self, chunk: bytes) -> None:
+        """The worker gets these bytes of a stream."""
+        self._passed.append(chunk)
+
+    async def kept(self, head: Head, last: bytes, usage: Usage, duration: float) -> None:
+        """Write the answer down; returns when it is safe.
+
+        Args:
+            head: The answer; where it has no body, it is the stream that passed.
+            last: The stream's last bytes, which have not passed yet.
+            usage: What the call used.
+            duration: Seconds from its start.
+        """
+        streamed = head.body is None
+        record = CallRecord(
+            digest=self._digest,
+            status=head.status,
+            headers=telling(head.headers),
+            body=b"".join([*self._passed, last]) if head.body is None else head.body,
+            streamed=streamed,
+            model=self._model,
+            endpoint=self._endpoint,
+            usage=usage,
+            duration=duration,
+        )
+        self._passed = []
+        safe: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tape.keep(record, lambda: None if safe.done() else safe.set_result(None))
+        await safe
+
+
+def telling(headers: HeaderList) -> tuple[tuple[str, str], ...]:
+    """The headers that are kept."""
+    return tuple((name, value) for name, value in headers if name.lower() in _TELLING)
+
+
+def recorded_parts(record: CallRecord) -> list[Any]:
+    """What a relay hands over for a record: its head, and its bytes where they come as a stream."""
+    if not record.streamed:
+        return [Head(record.status, [*record.headers], record.body)]
+    return [Head(record.status, [*record.headers], None), record.body]
+
+
+def emptied_by_filter(record: CallRecord) -> bool:
+    """Whether the provider's content filter left nothing of a recorded answer."""
+    if b"content_filter" not in record.body:
+        return False
+    if not record.streamed:
+        return was_filtered(parsed_object(record.body))
+    events = EventStream(strip_usage=False)
+    events.feed(record.body)
+    events.finish()
+    return events.filtered
