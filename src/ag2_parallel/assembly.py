@@ -40,7 +40,7 @@ from ag2_parallel.workers.console import ConsoleRouter
 from ag2_parallel.workers.locating import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from ag2_parallel.core.resuming import ResumePolicy
     from ag2_parallel.machinery import Lease, Machinery
@@ -207,6 +207,7 @@ class ActiveRun:
             console=self._console.sink,
             waited_for=self._metrics.count_wait,
             run_limit=run_limit,
+            journal=self._record.journal,
         )
         return LocalBackend(
             spawn=machinery.threads.run,

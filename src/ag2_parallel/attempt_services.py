@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
     from ag2_parallel.preparation import Preparation
+    from ag2_parallel.records import RunJournal
     from ag2_parallel.redaction import Redactor
 
 
@@ -35,6 +36,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
     console: Callable[[str], list[str]],
     waited_for: Callable[[str, float], None],
     run_limit: float | None,
+    journal: RunJournal | None,
 ) -> RunServices:
     """Join them. `run_limit` is the monotonic time of the run's limit."""
     limits = CallLimits(options.rate_limits, options.adaptive, options.hedge_after)
@@ -57,6 +59,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
         console=console,
         count_waiting=options.count_waiting,
         run_limit=run_limit,
+        tape=lambda order: None if journal is None else journal.tape(order.index, order.task.name, order.attempt),
         open_gate=lambda index, **parts: GateOnDemand(
             machinery.gate,
             retry=options.model_retry_policy,

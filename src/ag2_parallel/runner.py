@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 
     from ag2_parallel.assembly import ActiveRun
-    from ag2_parallel.core.resuming import Changed, ResumePolicy, Rerun, Uncertain
     from ag2_parallel.core.event_tap import EventTap
+    from ag2_parallel.core.resuming import Changed, Rerun, ResumePolicy, Uncertain
     from ag2_parallel.events import Event
     from ag2_parallel.machinery import MachineryKeeper
     from ag2_parallel.policies import HandleErrors, Journal

@@ -34,9 +34,7 @@ class TaskSource:
         return isinstance(self.source, AsyncIterable)
 
 
-def task_source(
-    tasks: Any, intake: Intake, locate: Callable[[str], Any]
-) -> TaskSource:
+def task_source(tasks: Any, intake: Intake, locate: Callable[[str], Any]) -> TaskSource:
     """Take tasks, or "module:attribute" that names them or a function that makes them.
 
     What reads tasks from a file says in an attribute `found_by`, plain data, how to find them again.
