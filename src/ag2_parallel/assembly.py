@@ -19,6 +19,7 @@ from ag2_parallel.core.broadcast import Broadcast
 from ag2_parallel.core.entries import RunHooks
 from ag2_parallel.core.feeder import Feeder
 from ag2_parallel.core.intake import Intake, LazyIntake, dependants
+from ag2_parallel.core.kept import Kept
 from ag2_parallel.core.lag_watch import LagWatch
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.outlet import Outlet
@@ -178,7 +179,7 @@ class ActiveRun:
             upstream=upstream,
             hooks=RunHooks(
                 settled=self._settled,
-                kept=self._metrics.count_kept,
+                kept=self._kept,
                 published=self._published,
                 stopping=lambda: self._feeder.stop(),  # noqa: PLW0108 - there is no feeder yet
                 finished=self._finished,
@@ -232,11 +233,16 @@ class ActiveRun:
         if self._preparation.spending is not None:
             self._preparation.spending.forget(result.index)
 
+    def _kept(self, kept: Kept) -> None:
+        self._metrics.count_kept(kept)
+        if self._submitted is not None:
+            self._submitted.settled(kept.index, kept.load)
+
     def _published(self, result: ParallelTaskResult) -> None:
         if not self.outlet.streamed:
             self._feeder.handed_out()
         if self._submitted is not None:
-            self._submitted.settled(result)
+            self._submitted.settled(result.index, lambda: self.presented(result))
         if result.console and self._options.console == "grouped":
             self._broadcast.call(lambda: self._console.show_block(result.name, result.console))
         if not result.ok and self._options.handle_errors == "ignore":
@@ -274,6 +280,8 @@ class ActiveRun:
         result = self.outlet.take()
         if result is None:
             return None
+        if isinstance(result, Kept):
+            return result.load()
         if self._streamed:
             self._feeder.handed_out()
         return self.presented(result)

@@ -110,6 +110,14 @@ class TaskFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskKept(Event):
+    """A task keeps its result of an earlier life of the run, and does not run."""
+
+    status: str
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReported(Event):
     """A task's own code said something through `ctx.report`."""
 

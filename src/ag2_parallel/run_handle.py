@@ -87,7 +87,7 @@ class RunHandle:
             ConfigurationError: If the task cannot run; the run goes on without it.
             Ag2ParallelError: If the results were asked for, or the run has ended.
         """
-        return self._submitted.submit(task, self._active.presented)
+        return self._submitted.submit(task)
 
     def pause(self) -> None:
         """Start nothing new; running tasks and all time limits go on."""

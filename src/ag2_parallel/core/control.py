@@ -1,4 +1,4 @@
-"""What callers may ask of a run while it goes on, from any thread."""
+"""What may be asked of a run, and told it, in one step and from any thread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ag2_parallel.core.notices import Notices
     from ag2_parallel.core.schedule import Schedule
     from ag2_parallel.ports import Clock
+    from ag2_parallel.results import TaskError
 
 
 class RunControl:
@@ -56,3 +57,22 @@ class RunControl:
     def set_max_workers(self, count: int) -> None:
         """Let `count` tasks run at once from now on; what runs beyond that goes on."""
         self._ask(lambda now: self._schedule.set_max_workers(count, now))
+
+    def numbers(self) -> dict[str, int]:
+        """How many tasks and threads are where."""
+        schedule = self._schedule
+        return {
+            "added": schedule.added,
+            "waiting": schedule.added - schedule.settled - schedule.running,
+            "running": schedule.running,
+            "abandoned": schedule.abandoned,
+            "max_workers": schedule.max_workers,
+        }
+
+    def attempt_cut_off(self, index: int, attempt: int, error: TaskError) -> None:
+        """See `ports.BackendListener`."""
+        self._ask(lambda now: self._schedule.cut_off(index, attempt, error, now))
+
+    def attempt_alive(self, index: int, attempt: int) -> None:
+        """See `ports.BackendListener`."""
+        self._post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))

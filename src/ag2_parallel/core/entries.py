@@ -11,6 +11,7 @@ from ag2_parallel.results import TaskError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.scheduled import ScheduledTask
     from ag2_parallel.ports import AttemptOutcome, Judge
     from ag2_parallel.results import ParallelTaskResult
@@ -27,7 +28,6 @@ class Entry:
     judge: Judge | None
     read_at: float
     fingerprint: str = ""
-    kept: ParallelTaskResult | None = None
     log: AttemptLog = field(default_factory=AttemptLog)
     outcome: AttemptOutcome | None = None
     settled: ParallelTaskResult | None = None
@@ -51,7 +51,7 @@ class NewTask:
     limits: Limits
     judge: Judge | None = None
     fingerprint: str = ""
-    kept: ParallelTaskResult | None = None
+    kept: Kept | None = None
     """Its result of an earlier life of the run, where that stands."""
 
 
@@ -68,7 +68,7 @@ class RunHooks:
     """
 
     settled: Callable[[ParallelTaskResult], None]
-    kept: Callable[[ParallelTaskResult], None]
+    kept: Callable[[Kept], None]
     published: Callable[[ParallelTaskResult], None]
     stopping: Callable[[], None]
     finished: Callable[[], None]

@@ -9,6 +9,7 @@ from ag2_parallel.results import TaskStatus
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.results import ParallelTaskResult
 
 
@@ -65,10 +66,10 @@ class RunMetrics:
         if result.group is not None:
             self.groups.setdefault(result.group, GroupMetrics()).count(result)
 
-    def count_kept(self, result: ParallelTaskResult) -> None:
+    def count_kept(self, kept: Kept) -> None:
         """Add a result of an earlier life: it took no time of this one."""
         self.tasks += 1
-        self.succeeded += result.ok
+        self.succeeded += kept.status is TaskStatus.SUCCEEDED
         self.kept += 1
 
     def count_wait(self, limit: str, seconds: float) -> None:

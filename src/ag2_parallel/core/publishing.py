@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ag2_parallel.core.entries import RunHooks
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.notices import Notices
     from ag2_parallel.core.outlet import Outlet
     from ag2_parallel.records import RunJournal
@@ -54,11 +55,12 @@ class Publisher:
         committed = partial(self._post, partial(self._committed, result.index))
         self._journal.settle(result, fingerprint, cut=cut, published=committed)
 
-    def kept(self, result: ParallelTaskResult) -> None:
+    def kept(self, kept: Kept) -> None:
         """A task keeps its result of an earlier life, which is written down already."""
-        self.counts[str(result.status)] += 1
-        self._hooks.kept(result)
-        self._publish(result)
+        self.counts[str(kept.status)] += 1
+        self._hooks.kept(kept)
+        self._outlet.put(kept)
+        self._notices.kept(kept)
 
     def give_up_journal(self) -> None:
         """Nothing can be written any more: what waits for that is published without."""

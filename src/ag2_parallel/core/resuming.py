@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from ag2_parallel.errors import ConfigurationError
-from ag2_parallel.results import TaskError, TaskStatus
+from ag2_parallel.core.kept import Kept
+from ag2_parallel.errors import ConfigurationError, JournalDamagedError
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ag2_parallel.core.entries import NewTask
     from ag2_parallel.records import EarlierTask, RunJournal
-    from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.tasks import ParallelTask
 
 Rerun = Literal["not_succeeded", "failed", "interrupted", "none"]
@@ -98,9 +99,11 @@ class Resumption:
 
         Raises:
             ConfigurationError: With `changed="error"`, naming every task that changed.
+            JournalDamagedError: A result that stands cannot be read.
         """
         decided = [self._decided(new) for new in tasks]
         self._run_dependants_again(decided)
+        decided = [new if new.kept is None else self._read(new) for new in decided]
         if self.changed and self.policy.changed == "error":
             raise ConfigurationError(
                 f"{len(self.changed)} tasks would do something else than before: {_listed(self.changed)}; run them under a run_id "
@@ -116,6 +119,7 @@ class Resumption:
             decided = self._again_after_all(decided)
         if decided.kept is not None:
             self._stand.add(new.scheduled.index)
+            decided = replace(decided, kept=replace(decided.kept, load=partial(self._loaded_or_failed, new)))
         if len(self.changed) == before or self.policy.changed != "error":
             return decided
         text = f'task "{new.task.name}" would do something else than before, and changed is "error"'
@@ -134,18 +138,42 @@ class Resumption:
         stands = earlier.status is not None and earlier.status not in _AGAIN[self.policy.rerun]
         if is_changed and self.policy.changed != "keep":
             stands = False
-        result = self.journal.result(name) if stands else None
-        if result is None:
+        if not stands:
             self.again += 1
             return new
         self.kept += 1
-        return self._keep(new, result)
+        status = TaskStatus(str(earlier.status))
+        kept = Kept(name, new.scheduled.index, status, partial(self._loaded, new))
+        return replace(new, kept=kept, scheduled=replace(new.scheduled, kept=status))
 
-    def _keep(self, new: NewTask, stored: ParallelTaskResult) -> NewTask:
+    def _loaded(self, new: NewTask) -> ParallelTaskResult:
+        """A stored result, in its task's place of this life."""
         task = new.task
+        stored = self.journal.result(task.name)
+        if stored is None:
+            raise JournalDamagedError(f'the result of task "{task.name}" is not in the journal any more')
         output = self.restore(task, stored.output) if stored.status is TaskStatus.SUCCEEDED else stored.output
-        result = replace(stored, index=new.scheduled.index, output=output, metadata=task.metadata, group=task.group)
-        return replace(new, kept=result, scheduled=replace(new.scheduled, kept=result.status))
+        return replace(stored, index=new.scheduled.index, output=output, metadata=task.metadata, group=task.group)
+
+    def _loaded_or_failed(self, new: NewTask) -> ParallelTaskResult:
+        """The same for whoever cannot be told by an exception any more, since the run has begun."""
+        try:
+            return self._loaded(new)
+        except Exception as error:
+            problem = TaskError(type=type(error).__name__, message=str(error), kind="configuration", retryable=False)
+            return ParallelTaskResult(
+                name=new.task.name,
+                index=new.scheduled.index,
+                status=TaskStatus.FAILED,
+                stop_reason="error",
+                error=problem,
+            )
+
+    def _read(self, new: NewTask) -> NewTask:
+        """With the result read now, so that a damaged journal is an error before anything starts."""
+        assert new.kept is not None
+        result = new.kept.load()
+        return replace(new, kept=replace(new.kept, load=lambda: result))
 
     def _run_dependants_again(self, decided: list[NewTask]) -> None:
         """A result does not stand where a task it depends on runs again: it was made from another answer."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.core.broadcast import Broadcast
     from ag2_parallel.core.engine import Engine
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.outlet import Outlet
     from ag2_parallel.core.schedule import Schedule
     from ag2_parallel.core.upstream import Upstream
@@ -79,6 +80,7 @@ class Run(RunControl):
         self._hooks = hooks
         self._closed = False
         self._entries: dict[int, Entry] = {}
+        self._kept: dict[int, Kept] = {}
         self._alarm = Alarm(engine.loop, clock, lambda: self._guarded(self._tick))
         self._amended: dict[int, str] = {}
         self.notices = Notices(broadcast)
@@ -107,6 +109,10 @@ class Run(RunControl):
             self._post(partial(self._add, chunk))
         self.resume(by="adding")
 
+    def add_kept(self, batch: Sequence[NewTask]) -> None:
+        """Take tasks whose results stand: none of them starts."""
+        self._post(partial(self._add, batch))
+
     def close(self, stop_reason: str | None = None) -> None:
         """No more tasks will come."""
         self._post(lambda: self._close(stop_reason))
@@ -119,28 +125,9 @@ class Run(RunControl):
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
         return self._engine.ask(function, timeout)
 
-    def numbers(self) -> dict[str, int]:
-        """How many tasks and threads are where."""
-        schedule = self._schedule
-        return {
-            "added": schedule.added,
-            "waiting": schedule.added - schedule.settled - schedule.running,
-            "running": schedule.running,
-            "abandoned": schedule.abandoned,
-            "max_workers": schedule.max_workers,
-        }
-
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """See `ports.BackendListener`."""
         self._post(lambda: self._attempt_ended(index, attempt, outcome))
-
-    def attempt_cut_off(self, index: int, attempt: int, error: TaskError) -> None:
-        """See `ports.BackendListener`."""
-        self._post(lambda: self._do(self._schedule.cut_off(index, attempt, error, self._clock.monotonic())))
-
-    def attempt_alive(self, index: int, attempt: int) -> None:
-        """See `ports.BackendListener`."""
-        self._post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
 
     def attempt_waiting(self, index: int, attempt: int, *, waiting: bool, on_person: bool) -> None:
         """See `ports.BackendListener`."""
@@ -163,11 +150,15 @@ class Run(RunControl):
         if self._closed:
             return  # read by a source that was given up: no part of the run
         now = self._clock.monotonic()
-        batch = [self._with_its_upstream(new) for new in batch]
+        batch = [new if new.kept else self._with_its_upstream(new) for new in batch]
         for new in batch:
-            self._entries[new.scheduled.index] = Entry(
-                new.task, new.scheduled.depends_on, new.limits, new.judge, now, new.fingerprint, new.kept
-            )
+            index = new.scheduled.index
+            if new.kept is not None:
+                self._kept[index] = new.kept
+            else:
+                self._entries[index] = Entry(
+                    new.task, new.scheduled.depends_on, new.limits, new.judge, now, new.fingerprint
+                )
         self._do(self._schedule.add([new.scheduled for new in batch], now))
 
     def _with_its_upstream(self, new: NewTask) -> NewTask:
@@ -276,12 +267,12 @@ class Run(RunControl):
         return command.error.kind == "timeout" and command.error.status_code is None and not command.error.traceback
 
     def _settle(self, command: commands.Settle) -> None:
-        entry = self._entries[command.index]
-        if entry.kept is not None:
-            del self._entries[command.index]
-            self._upstream.settled(entry.kept)
-            self._publisher.kept(entry.kept)
+        kept = self._kept.pop(command.index, None)
+        if kept is not None:
+            self._upstream.settled(kept)
+            self._publisher.kept(kept)
             return
+        entry = self._entries[command.index]
         now = self._clock.monotonic()
         error = command.error or worded(entry, command, self._upstream, self.notices.why)
         self._upstream.release(entry.depends_on)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ag2_parallel import ConfigurationError, ParallelTask, ParallelTaskResult, TaskStatus
+from ag2_parallel import ConfigurationError, JournalDamagedError, ParallelTask, ParallelTaskResult, TaskStatus
 from ag2_parallel.core.durations import Durations
 from ag2_parallel.core.entries import Limits, NewTask
 from ag2_parallel.core.resuming import ResumePolicy, Resumption
@@ -63,7 +63,22 @@ def test_rerun_says_which_results_stand_and_what_has_none_runs(rerun, stand):
 
 def test_a_kept_result_has_the_place_and_the_metadata_of_its_task_now():
     [decided] = resumption(Stored(s="succeeded")).whole([new(3, "s")])
-    assert (decided.kept.index, decided.kept.metadata, decided.kept.output) == (3, 3, "stored")
+    result = decided.kept.load()
+    assert (result.index, result.metadata, result.output) == (3, 3, "stored")
+
+
+def test_a_result_that_cannot_be_read_is_an_error_before_anything_starts():
+    made = resumption(Stored(s="succeeded"))
+    made.journal.result = lambda name: None
+    with pytest.raises(JournalDamagedError, match='"s"'):
+        made.whole([new(0, "s")])
+
+
+def test_or_the_failure_of_its_task_where_the_run_has_begun():
+    made = resumption(Stored(s="succeeded"))
+    made.journal.result = lambda name: None
+    result = made.one(new(0, "s")).kept.load()
+    assert (result.status, result.error.type) == (TaskStatus.FAILED, "JournalDamagedError")
 
 
 @pytest.mark.parametrize(("changed", "stand"), [("rerun", set()), ("keep", {"s"})])
