@@ -9,7 +9,6 @@ import os
 import random
 import threading
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ag2_parallel.core.intake import Intake, LazyIntake, dependants
 from ag2_parallel.core.kept import Kept
 from ag2_parallel.core.lag_watch import LagWatch
 from ag2_parallel.core.metrics import RunMetrics
+from ag2_parallel.core.outcome import amended
 from ag2_parallel.core.outlet import Outlet
 from ag2_parallel.core.run import Run
 from ag2_parallel.core.run_names import new_run_id
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("ag2_parallel")
 
 _SETTLING_TIME = 0.5
+
+_LEFT_TO_WRITE = 0.2
+"""Seconds after the grace that a stopped run waits for its journal."""
 
 _OBSERVERS_TIME = 1.0
 """Seconds that observers have at the end of a run to see what is queued."""
@@ -85,6 +88,7 @@ class ActiveRun:
         self._submitted: Submitted | None = None
         self._hooks = ExitStack()
         self.metrics: dict[str, Any] = {}
+        self._hurried = False
 
     # ---- before the start
 
@@ -265,8 +269,8 @@ class ActiveRun:
     def _close(self) -> None:
         try:
             self._preparation.resources.close()
-            self._record.close(self.run.stop_reason)
-            self._broadcast.close(_OBSERVERS_TIME)
+            self._record.close(self.run.stop_reason, hurried=self._hurried)
+            self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
             self._console.close()
             self._hooks.close()
         finally:
@@ -295,6 +299,11 @@ class ActiveRun:
         return list(iter(self.take_result, None))
 
     @property
+    def how_to_resume(self) -> str | None:
+        """What a user types to go on with the run in a later life; None without a journal."""
+        return self._record.how_to_resume(self.run_id, self._tasks.found_by)
+
+    @property
     def is_async(self) -> bool:
         """Whether the tasks come from an async source."""
         return self._tasks.is_async
@@ -303,6 +312,9 @@ class ActiveRun:
         """Start nothing more and, if wanted, stop what runs."""
         self._feeder.stop()
         self.run.stop(reason, stop_running=stop_running)
+        if stop_running:
+            self._hurried = True
+            self.run.hurry(self._options.grace + _LEFT_TO_WRITE)
 
     def exit(self) -> None:
         """The interpreter ends: stop everything, wait for `grace` and a little."""
@@ -314,7 +326,7 @@ class ActiveRun:
     def settle_soon(self) -> None:
         """Give the engine a moment to publish what a stop decided."""
         with suppress(TimeoutError):
-            self.run.on_loop(lambda: None, timeout=_SETTLING_TIME)
+            self.run.on_loop(self.run.publish_now, timeout=_SETTLING_TIME)
 
     def leave(self) -> None:
         """Wait for nothing any more, at the interpreter's exit either."""
@@ -330,16 +342,9 @@ class ActiveRun:
     def results(self, collected: Sequence[ParallelTaskResult]) -> RunResults:
         """All results together, with what became known after they were published."""
         return RunResults(
-            [self._amended(result) for result in collected],
+            [amended(result, self.run.how_it_ended(result)) for result in collected],
             run_id=self.run_id,
             stop_reason=self.run.stop_reason,
             metrics=self.metrics,
             ignore_failures=self._options.handle_errors == "ignore",
         )
-
-    def _amended(self, result: ParallelTaskResult) -> ParallelTaskResult:
-        how = self.run.amended(result)
-        if how is None:
-            return result
-        *earlier, last = result.attempt_log
-        return replace(result, ended=how, attempt_log=(*earlier, replace(last, ended=how)))

@@ -13,6 +13,7 @@ from ag2_parallel.redaction import masked_text
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
@@ -165,12 +166,16 @@ class RunJournal(Protocol):
     def note(self, event: Event) -> None:
         """Keep an event; may be dropped where too many come. From any thread."""
 
-    def close(self, stop_reason: str | None) -> None:
-        """Write down that the run ended and everything before it; release it. Blocking, a few seconds at most."""
+    def close(self, stop_reason: str | None, *, wait: float = 5.0) -> None:
+        """Write down that the run ended and everything before it; release it. Blocking, `wait` seconds at most."""
 
 
 class RunStore(Protocol):
     """A store of runs."""
+
+    @property
+    def path(self) -> os.PathLike[str]:
+        """Where it is."""
 
     def open_run(
         self,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import shlex
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.core.durations import Durations
 from ag2_parallel.core.resuming import ResumePolicy, Resumption
@@ -16,7 +18,6 @@ from ag2_parallel.frameworks.output_types import validated_value
 from ag2_parallel.policies import Journal
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from ag2_parallel.core.entries import NewTask
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from ag2_parallel.records import RunJournal, RunStore
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.tasks import ParallelTask
+
+_UNHURRIED: Final = 5.0
+_HURRIED: Final = 0.15
+"""Seconds that the end of a run waits for what is not written yet, such as when another program has the file."""
 
 _log = logging.getLogger("ag2_parallel")
 
@@ -107,11 +112,21 @@ class RunRecord:
         resumption = self._resumption
         return {} if resumption is None or resumption.is_first_life else {"resumed": resumption.to_dict()}
 
-    def close(self, stop_reason: str | None) -> None:
-        """Write down that the run ended, and let go of it. Blocking."""
+    def how_to_resume(self, run_id: str, found_by: Mapping[str, Any] | None) -> str | None:
+        """What a user types to go on with the run; None where nothing was written down."""
+        if self.journal is None:
+            return None
+        path = os.fspath(self._store.path) if self._store is not None else ""
+        if found_by is not None and "file" in found_by:
+            return f"ag2-parallel resume {shlex.quote(path)} {run_id}"
+        tasks = "" if found_by is not None and "attribute" in found_by else "tasks, "
+        return f"runner.resume({path!r}, {tasks}run_id={run_id!r})"
+
+    def close(self, stop_reason: str | None, *, hurried: bool = False) -> None:
+        """Write down that the run ended, and let go of it. Blocking; where somebody waits to get out, not for long."""
         if self.journal is not None and not self._closed:
             self._closed = True
-            self.journal.close(stop_reason)
+            self.journal.close(stop_reason, wait=_HURRIED if hurried else _UNHURRIED)
 
 
 def store_of(journal: Journal | str | os.PathLike[str] | None) -> RunStore | None:

@@ -115,7 +115,8 @@ class ParallelAgentRunner:
         finally:
             lease.end()
         if interrupts:
-            raise RunInterrupted(f"interrupted; {results!r}", results)
+            later = f"; go on with: {active.how_to_resume}" if active.how_to_resume else ""
+            raise RunInterrupted(f"interrupted; {results!r}{later}", results)
         return self._checked(active, results)
 
     async def arun(self, tasks: AsyncTasks, *, run_id: str | None = None) -> RunResults:

@@ -35,7 +35,7 @@ def wait_for_end(active: ActiveRun) -> int:
         try:
             while handled < interrupts:  # inside the `try`: the next interrupt may come while this one is handled
                 handled += 1
-                _log.warning("run %s %s", active.run_id, _STAGES[min(handled, 3)])
+                _log.warning("run %s %s%s", active.run_id, _STAGES[min(handled, 3)], _later(active))
                 if handled > 2:
                     active.leave()
                     active.settle_soon()
@@ -46,6 +46,11 @@ def wait_for_end(active: ActiveRun) -> int:
             interrupts += 1
         else:
             return interrupts
+
+
+def _later(active: ActiveRun) -> str:
+    how = active.how_to_resume
+    return "" if how is None else f"; go on later with: {how}"
 
 
 class ResultStream(Iterator["ParallelTaskResult"]):

@@ -141,3 +141,11 @@ def _copied(context: Any) -> dict[str, Any]:
         except RuntimeError:  # changed size during iteration
             continue
     return {}
+
+
+def amended(result: ParallelTaskResult, how: str | None) -> ParallelTaskResult:
+    """The result with how its last attempt's code ended, where that became known after it was published."""
+    if how is None:
+        return result
+    *earlier, last = result.attempt_log
+    return replace(result, ended=how, attempt_log=(*earlier, replace(last, ended=how)))

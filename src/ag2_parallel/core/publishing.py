@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ag2_parallel.results import TaskStatus
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from ag2_parallel.core.entries import RunHooks
@@ -67,6 +68,10 @@ class Publisher:
         self._journal = None
         for index in list(self._pending):
             self._committed(index)
+
+    def hurry(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        """The run is being stopped: what is not written down in so many seconds is published without."""
+        loop.call_later(seconds, self.give_up_journal)
 
     def when_all_out(self, then: Callable[[], None]) -> None:
         """Call `then` once everything settled so far is published."""

@@ -121,6 +121,14 @@ class Run(RunControl):
         """Nothing can be written any more: the run stops, and what is committed stays."""
         self._post(lambda: self._journal_failed(error))
 
+    def hurry(self, seconds: float) -> None:
+        """What is not written down in so many seconds from now is published without; from any thread."""
+        self._post(lambda: self._publisher.hurry(self._engine.loop, seconds))
+
+    def publish_now(self) -> None:
+        """On the loop: what is not written down yet is published without."""
+        self._publisher.give_up_journal()
+
     def on_loop(self, function: Callable[[], T], timeout: float | None = None) -> T:
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
         return self._engine.ask(function, timeout)
@@ -314,7 +322,7 @@ class Run(RunControl):
         self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
         self._hooks.finished()
 
-    def amended(self, result: ParallelTaskResult) -> str | None:
+    def how_it_ended(self, result: ParallelTaskResult) -> str | None:
         """How the attempt of a result published as `stopping` ended in the meantime."""
         return self._amended.pop(result.index, None)
 

@@ -195,7 +195,7 @@ class SqliteRun:
 
         self._writer.put(Change(apply, encode=partial(encode_event, event, self._mask)))
 
-    def close(self, stop_reason: str | None) -> None:
+    def close(self, stop_reason: str | None, *, wait: float = _CLOSE_WAIT) -> None:
         """Write down that the run ended; release it."""
         ended = {"life": self._place.life, "ended_at": self._now(), "stop_reason": stop_reason}
 
@@ -204,7 +204,7 @@ class SqliteRun:
 
         with self._reader_lock:
             self._reader.close()
-        self._writer.close(Change(apply), _CLOSE_WAIT)
+        self._writer.close(Change(apply), wait)
         if self._dropped_events:
             _logger.warning(
                 "journal %s: %s events were not kept, because more came than could be written",
