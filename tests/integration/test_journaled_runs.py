@@ -320,7 +320,7 @@ from ag2_parallel import Journal, ParallelAgentRunner, ParallelTask, RunFailedEr
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
 import os, time
-def big(ctx): time.sleep(0.02); return os.urandom(50_000).hex()
+def big(ctx): time.sleep(0.1); return os.urandom(50_000).hex()
 try:
     ParallelAgentRunner(2, journal=sys.argv[1], progress=False).run(
         [ParallelTask(f"t{i}", run=big) for i in range(400)], run_id="one")
