@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from ag2_parallel.errors import JournalError, JournalVersionError
+from ag2_parallel.journal.owner_files import make_for_the_owner
 from ag2_parallel.journal.statements import split, sql_file
 from ag2_parallel.journal.trouble import damaged, journal_error
 
@@ -56,7 +56,7 @@ def open_file(
         upgrades = {number: sql_file(name) for number, name in UPGRADES.items()}
     with _translated(path):
         if create:
-            _make_for_the_owner(path)
+            make_for_the_owner(path)  # SQLite gives the files beside it the mode of this one, whatever the umask is
         with connected(path, wait=wait) as connection:
             _make_usable(connection, path, version, upgrades, create=create)
 
@@ -116,18 +116,6 @@ def _check_path(path: Path, *, create: bool) -> None:
         raise JournalError(f"journal {path}: the folder {path.parent} does not exist; make it first")
     if not create and not path.exists():
         raise JournalError(f"journal {path}: there is no such file")
-
-
-def _make_for_the_owner(path: Path) -> None:
-    """SQLite gives the files beside it (`-wal`, `-shm`) the mode of this one, whatever the umask is."""
-    try:
-        made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    try:
-        os.fchmod(made, 0o600)  # a umask may have taken the owner's own bits away
-    finally:
-        os.close(made)
 
 
 @contextmanager
