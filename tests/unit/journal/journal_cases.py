@@ -15,7 +15,8 @@ def header(run_id="r", **more):
 
 
 def result(name, index=0, status=TaskStatus.SUCCEEDED, **more):
-    return ParallelTaskResult(name=name, index=index, status=status, **more)
+    """Its sequences are lists, as they are when they were read."""
+    return ParallelTaskResult(name=name, index=index, status=status, **{"chat_history": [], "attempt_log": []} | more)
 
 
 def call(digest, text="answer", **more):
