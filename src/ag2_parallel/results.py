@@ -178,10 +178,11 @@ def plain(value: Any, mask: Callable[[str], str] = masked_text, above: tuple[int
     """The value as data that JSON can hold, texts masked; what it cannot hold is shown as text."""
     if value is None or isinstance(value, bool | int | float | str):
         return mask(value) if isinstance(value, str) else value
-    if hasattr(value, "model_dump") and not isinstance(value, type):
-        value = value.model_dump(mode="json")
-    if not isinstance(value, Mapping | list | tuple | set | frozenset):
-        return mask(str(value))
+    if type(value) is not dict and type(value) is not list:
+        if hasattr(value, "model_dump") and not isinstance(value, type):
+            value = value.model_dump(mode="json")
+        if not isinstance(value, Mapping | list | tuple | set | frozenset):
+            return mask(str(value))
     if id(value) in above or len(above) > _DEEPEST:
         return "…"  # a circle, or nested beyond what anybody reads
     above = (*above, id(value))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli import exit_codes, journal_commands
 from ag2_parallel.cli.termination import Termination
 from ag2_parallel.errors import Ag2ParallelError, ConfigurationError
 
@@ -111,3 +111,6 @@ def _exit_code(command: Callable[[Termination], int]) -> int:
 
 def _say(message: str) -> None:
     typer.echo(f"ag2-parallel: {message}", err=True)
+
+
+journal_commands.add_to(app, _exit_code)

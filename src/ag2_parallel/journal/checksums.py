@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import zlib
-from typing import Final
-
-_encoded: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def checksum(*parts: bytes | str | float | None) -> int:
-    """One number for a row's values: CRC-32 of the bytes among them, with their lengths, and of the rest as JSON."""
-    total = 0
-    rest: list[str | float | None] = []
-    for part in parts:
-        if isinstance(part, bytes):
-            total = zlib.crc32(part, zlib.crc32(b"b%d:" % len(part), total))
-            rest.append(None)
-        else:
-            rest.append(part)
-    return zlib.crc32(_encoded(rest).encode(), total)
+    """One number for a row's values: CRC-32 of their types, lengths and contents."""
+    told = ascii([(len(part), zlib.crc32(part)) if isinstance(part, bytes) else part for part in parts])
+    return zlib.crc32(told.encode())

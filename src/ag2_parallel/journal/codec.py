@@ -95,7 +95,8 @@ def encode_result(result: ParallelTaskResult, keep: str, mask: Mask) -> bytes:
     A value that cannot be turned into plain data, or is being changed by code that still runs, does not lose the
     result: it is replaced by a sentence that says so.
     """
-    kept = replace(result, **_LEFT_OUT[keep])
+    left_out = _LEFT_OUT[keep]
+    kept = replace(result, **left_out) if left_out else result
     for left in range(_TRIES, 0, -1):
         try:
             return pack(to_json(kept.to_dict(mask)))

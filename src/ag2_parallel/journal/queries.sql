@@ -135,17 +135,17 @@ SELECT
     sum(cost) AS cost, sum(calls > 0 AND cost IS NULL) AS unpriced
 FROM tasks WHERE run = :run GROUP BY status
 
--- name: lives_of_run
-SELECT life, started_at, ended_at, stop_reason, pid, host, header, sum FROM lives WHERE run = :run ORDER BY life
-
--- name: tasks_to_prune
+-- name: some_tasks
 SELECT task FROM tasks WHERE run = :run LIMIT :count
 
--- name: prune_task
+-- name: delete_task
 DELETE FROM tasks WHERE task = :task
 
--- name: prune_events
-DELETE FROM events WHERE event IN (SELECT event FROM events JOIN lives USING (life) WHERE lives.run = :run LIMIT :count)
+-- name: some_events
+SELECT event FROM lives JOIN events USING (life) WHERE lives.run = :run LIMIT :count
 
--- name: prune_run
+-- name: delete_event
+DELETE FROM events WHERE event = :event
+
+-- name: delete_run
 DELETE FROM runs WHERE run = :run

@@ -1,4 +1,4 @@
-"""Effects that must not happen twice: an intent is on file before, and a receipt after."""
+"""Effects that must not happen twice: an intent is on the disk before, and a receipt after."""
 
 from __future__ import annotations
 
@@ -125,6 +125,7 @@ class SqliteReceipts:
                 lambda db, _: said.append(change(db)),
                 done=lambda: committed.set_result(said[0]),
                 lost=committed.set_exception,
+                flush=True,
             )
         )
         return committed.result()

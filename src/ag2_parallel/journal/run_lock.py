@@ -15,6 +15,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ag2_parallel.journal.owner_files import make_for_the_owner
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -124,12 +126,12 @@ def _opened(register: _Register, path: Path, *, create: bool) -> tuple[tuple[int
     except FileNotFoundError:
         if not create:
             raise
-    else:
-        key = (there.st_dev, there.st_ino)
-        if key in register.files:  # a second descriptor must not be opened: closing it would lose the locks
-            return key, register.files[key]
-    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-    descriptor = os.open(path, flags, 0o600)
+        make_for_the_owner(path)
+        there = path.stat()
+    key = (there.st_dev, there.st_ino)
+    if key in register.files:  # a second descriptor must not be opened: closing it would lose the locks
+        return key, register.files[key]
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     opened = os.fstat(descriptor)
     key = (opened.st_dev, opened.st_ino)
     register.files[key] = _LockFile(descriptor)

@@ -42,12 +42,14 @@ class Change:
         encode: Makes the bytes that are stored; before the transaction.
         done: Called once it is committed, on the writer's thread.
         lost: Called with the reason if it is not written, on the writer's thread or the caller's.
+        flush: Whether it has to be on the disk itself when `done` is called, so that the loss of power does not undo it.
     """
 
     apply: Callable[[sqlite3.Connection, Any], None]
     encode: Callable[[], Any] | None = None
     done: Callable[[], None] | None = None
     lost: Callable[[JournalError], None] | None = None
+    flush: bool = False
 
 
 class Writer:
@@ -73,6 +75,7 @@ class Writer:
         self._refused: JournalError | None = None
         self._broken: JournalError | None = None
         self._give_up_at: float | None = None
+        self._flushing = False
         self._thread = threading.Thread(target=self._work, name="ag2-parallel-journal", daemon=True)
         self._thread.start()
 
@@ -154,6 +157,7 @@ class Writer:
                 change.lost(broken)
 
     def _commit(self, batch: list[tuple[Change, Any]]) -> None:
+        self._flush_commits(any(change.flush for change, _ in batch))
         self._begin()
         try:
             for change, encoded in batch:
@@ -163,6 +167,11 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+
+    def _flush_commits(self, wanted: bool) -> None:  # noqa: FBT001
+        if wanted != self._flushing:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if wanted else 'NORMAL'}")
+            self._flushing = wanted
 
     def _begin(self) -> None:
         """Wait for other programs, but not for ever, and not past the end of `close`."""

@@ -15,11 +15,11 @@ from ag2_parallel.errors import ConfigurationError, RunFailedError
 from ag2_parallel.run_results import RunResults
 
 
-def test_help_offers_the_demo_alone_and_goes_to_standard_output(capsys):
+def test_help_offers_the_commands_and_goes_to_standard_output(capsys):
     assert main(["--help"]) == exit_codes.OK
     out, err = capsys.readouterr()
-    assert out.split("Commands:")[1].split()[0] == "demo"
-    assert len(out.split("Commands:")[1].strip().splitlines()) == 1
+    lines = out.split("Commands:")[1].strip().splitlines()
+    assert [line.split()[0] for line in lines] == ["demo", "runs", "show", "export", "prune"]
     assert err == ""
 
 
