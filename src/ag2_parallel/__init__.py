@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ag2_parallel.autogen_names import add_to_autogen
+from ag2_parallel.cassettes import Record, Replay
 from ag2_parallel.errors import (
     Ag2ParallelError,
     CassetteMissError,
@@ -23,6 +24,7 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
+from ag2_parallel.once import once
 from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
@@ -52,6 +54,8 @@ __all__ = [
     "ParallelTask",
     "ParallelTaskResult",
     "RateLimit",
+    "Record",
+    "Replay",
     "RetryPolicy",
     "RunFailedError",
     "RunHandle",
@@ -69,5 +73,6 @@ __all__ = [
     "UnsupportedAgentError",
     "Usage",
     "add_to_autogen",
+    "once",
     "run_agents_parallel",
 ]

@@ -8,7 +8,7 @@ import logging
 import os
 import random
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,8 @@ from ag2_parallel.core.broadcast import Broadcast
 from ag2_parallel.core.entries import RunHooks
 from ag2_parallel.core.feeder import Feeder
 from ag2_parallel.core.intake import Intake, LazyIntake, dependants
-from ag2_parallel.core.kept import Kept
 from ag2_parallel.core.lag_watch import LagWatch
 from ag2_parallel.core.metrics import RunMetrics
-from ag2_parallel.core.outcome import amended
 from ag2_parallel.core.outlet import Outlet
 from ag2_parallel.core.run import Run
 from ag2_parallel.core.run_names import new_run_id
@@ -32,10 +30,10 @@ from ag2_parallel.core.task_source import task_source
 from ag2_parallel.core.upstream import Upstream
 from ag2_parallel.events import RunStarted
 from ag2_parallel.preparation import Preparation
+from ag2_parallel.readable_run import ReadableRun
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.reporting.log_lines import ProgressLines
 from ag2_parallel.run_record import RunRecord, store_of
-from ag2_parallel.run_results import RunResults
 from ag2_parallel.workers.attempt import CURRENT, Attempt
 from ag2_parallel.workers.console import ConsoleRouter
 from ag2_parallel.workers.locating import locate
@@ -43,6 +41,7 @@ from ag2_parallel.workers.locating import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.resuming import ResumePolicy
     from ag2_parallel.machinery import Lease, Machinery
     from ag2_parallel.options import Options
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("ag2_parallel")
 
-_SETTLING_TIME = 0.5
-
 _LEFT_TO_WRITE = 0.2
 """Seconds after the grace that a stopped run waits for its journal."""
 
@@ -60,7 +57,7 @@ _OBSERVERS_TIME = 1.0
 """Seconds that observers have at the end of a run to see what is queued."""
 
 
-class ActiveRun:
+class ActiveRun(ReadableRun):
     """One run, wired up."""
 
     def __init__(
@@ -75,7 +72,6 @@ class ActiveRun:
         """Choose the parts; nothing starts. `observers` are told of events beside those of the options."""
         self.run_id = run_id or new_run_id()
         self._options = options
-        self._streamed = streamed
         self.outlet = Outlet(streamed=streamed)
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
@@ -109,6 +105,7 @@ class ActiveRun:
         """
         held = lease()
         try:
+            self._preparation.open_cassette()
             self._tasks.listed = self._record.open(
                 self.run_id,
                 self._options,
@@ -118,6 +115,7 @@ class ActiveRun:
                 failed=lambda error: self.run.journal_failed(error),  # noqa: PLW0108 - there is no run yet
             )
         except BaseException:
+            self._preparation.close()
             held.end()
             raise
         held.on_end(self._let_go)
@@ -190,8 +188,9 @@ class ActiveRun:
             ),
             journal=self._record.journal,
         )
-        run_limit = None if options.run_timeout is None else started + options.run_timeout
-        self.run.backend = self._backend(machinery, run_limit)
+        self.run.backend = self._backend(
+            machinery, run_limit=None if options.run_timeout is None else started + options.run_timeout
+        )
         look_ahead = 2 * workers
         preparation = self._preparation
         self._feeder = Feeder(self.run, preparation.prepare, preparation.is_prepared, look_ahead, open_ended=open_ended)
@@ -201,7 +200,7 @@ class ActiveRun:
         self._broadcast.emit(RunStarted, total=total, max_workers=workers)
         self._record.tell(self.run_id, self._broadcast.emit, whole=total is not None)
 
-    def _backend(self, machinery: Machinery, run_limit: float | None) -> Backend:
+    def _backend(self, machinery: Machinery, *, run_limit: float | None) -> Backend:
         services = attempt_services(
             self.run_id,
             self._options,
@@ -268,7 +267,7 @@ class ActiveRun:
 
     def _close(self) -> None:
         try:
-            self._preparation.resources.close()
+            self._preparation.close()
             self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
             self._console.close()
@@ -278,35 +277,6 @@ class ActiveRun:
                 self._submitted.finished()
             self.outlet.finish()
             self.leave()
-
-    def take_result(self) -> ParallelTaskResult | None:
-        """The next result if there is one, masked; called by whoever reads, off the engine loop."""
-        result = self.outlet.take()
-        if result is None:
-            return None
-        if isinstance(result, Kept):
-            return result.load()
-        if self._streamed:
-            self._feeder.handed_out()
-        return self.presented(result)
-
-    def presented(self, result: ParallelTaskResult) -> ParallelTaskResult:
-        """The result fit to be shown: masked."""
-        return self.redactor.result(result)
-
-    def take_results(self) -> list[ParallelTaskResult]:
-        """All results that are there."""
-        return list(iter(self.take_result, None))
-
-    @property
-    def how_to_resume(self) -> str | None:
-        """What a user types to go on with the run in a later life; None without a journal."""
-        return self._record.how_to_resume(self.run_id, self._tasks.found_by)
-
-    @property
-    def is_async(self) -> bool:
-        """Whether the tasks come from an async source."""
-        return self._tasks.is_async
 
     def stop(self, reason: str, *, stop_running: bool) -> None:
         """Start nothing more and, if wanted, stop what runs."""
@@ -318,33 +288,10 @@ class ActiveRun:
 
     def exit(self) -> None:
         """The interpreter ends: stop everything, wait for `grace` and a little."""
-        if os.getpid() != self._machinery.engine.pid:
-            return  # a forked child has the hook and not the run
-        self.stop("cancelled", stop_running=True)
-        self.outlet.wait_finished(self._options.grace + 0.8)
-
-    def settle_soon(self) -> None:
-        """Give the engine a moment to publish what a stop decided."""
-        with suppress(TimeoutError):
-            self.run.on_loop(self.run.publish_now, timeout=_SETTLING_TIME)
+        if os.getpid() == self._machinery.engine.pid:  # a forked child has the hook and not the run
+            self.stop("cancelled", stop_running=True)
+            self.outlet.wait_finished(self._options.grace + 0.8)
 
     def leave(self) -> None:
         """Wait for nothing any more, at the interpreter's exit either."""
         atexit.unregister(self.exit)
-
-    # ---- the end
-
-    @property
-    def source_error(self) -> BaseException | None:
-        """What the source of tasks, or a resource, raised."""
-        return self._feeder.error or self.run.internal_error or self.run.journal_error
-
-    def results(self, collected: Sequence[ParallelTaskResult]) -> RunResults:
-        """All results together, with what became known after they were published."""
-        return RunResults(
-            [amended(result, self.run.how_it_ended(result)) for result in collected],
-            run_id=self.run_id,
-            stop_reason=self.run.stop_reason,
-            metrics=self.metrics,
-            ignore_failures=self._options.handle_errors == "ignore",
-        )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ag2_parallel.ports import AttemptGate, AttemptOrder, Clock, FrameworkChoice
-    from ag2_parallel.records import CallTape
+    from ag2_parallel.records import CallTape, Receipts
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.workers.claims import Claims
@@ -39,6 +39,8 @@ class RunServices:
     console: Callable[[str], list[str]]
     """From a task's name to the list its console text is appended to."""
     open_gate: Callable[..., AttemptGate]
+    receipts: Callable[[str], Receipts]
+    """From a task's name to its effects; called from the task's own threads."""
     count_waiting: bool = True
     """Whether waiting for limits counts in the task's and the attempt's time."""
     run_limit: float | None = None
