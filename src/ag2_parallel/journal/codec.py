@@ -53,6 +53,8 @@ def bytes_text(data: bytes) -> str:
 
 def stored_text(text: str) -> str | bytes:
     """Text as a column holds it: as text, so that other programs can read it, or as bytes where SQLite refuses it."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ag2_parallel.journal.checksums import checksum
+from ag2_parallel.journal.checksums import row_checksum
 from ag2_parallel.journal.codec import read_text, stored_text
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ def settled_row(run: int, life: int, result: ParallelTaskResult, fingerprint: st
 
 
 def read_row(row: sqlite3.Row) -> TaskRow | None:
-    """A row as it was written; None if it is damaged."""
-    values = {name: row[name] for name in _SUMMED}
-    if _sum(values) != row["sum"]:
+    """A row as it was written, its columns those of `TaskRow` and the checksum; None if it is damaged."""
+    task, *columns, kept = row
+    if row_checksum(columns) != kept:
         return None
-    for name in ("name", "fingerprint", "team"):
-        values[name] = None if values[name] is None else read_text(values[name])
-    return TaskRow(task=row["task"], **values | {"cut": bool(values["cut"])})
+    name, place, fingerprint, status, cut, stop_reason, error_kind, team, *numbers = columns
+    texts = (read_text(name), place, read_text(fingerprint), status, bool(cut), stop_reason, error_kind)
+    return TaskRow(task, *texts, None if team is None else read_text(team), *numbers)
 
 
 def _sum(row: Mapping[str, Any]) -> int:
-    return checksum(*(row[name] for name in _SUMMED))
+    return row_checksum([row[name] for name in _SUMMED])
