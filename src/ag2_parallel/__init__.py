@@ -24,6 +24,8 @@ from ag2_parallel.errors import (
     UnsupportedAgentError,
 )
 from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
+from ag2_parallel.once import once
+from ag2_parallel.policies import Breaker, Budget, RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
@@ -69,5 +71,6 @@ __all__ = [
     "UnsupportedAgentError",
     "Usage",
     "add_to_autogen",
+    "once",
     "run_agents_parallel",
 ]

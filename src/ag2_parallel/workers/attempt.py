@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
 from ag2_parallel.events import RunWarning, TaskReported
+from ag2_parallel.once import EFFECTS
 from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.tasks import TaskContext, safe_file_name
 from ag2_parallel.workers.coroutines import Coroutines
+from ag2_parallel.workers.effects import AttemptEffects
 from ag2_parallel.workers.factories import takes_argument
 from ag2_parallel.workers.locating import locate
 from ag2_parallel.workers.prompts import rendered
@@ -49,6 +51,9 @@ class Attempt:
         self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
         self._directory = services.directory / safe_file_name(order.task.name, order.index)
         self._ctx: TaskContext | None = None
+        self._effects = AttemptEffects(
+            lambda: services.receipts(order.task.name), signal=self.signal, check=self.check_call, failed=self._fail
+        )
         self.gate = services.open_gate(
             remaining=self._patience,
             check_call=self.check_call,
@@ -83,6 +88,7 @@ class Attempt:
 
     def _outcome(self) -> AttemptOutcome:
         CURRENT.set(self)
+        EFFECTS.set(self._effects)
         try:
             with self.signal.user_code():
                 answer = self._answer()
@@ -232,6 +238,11 @@ class Attempt:
             ),
         )
         self.signal.set("budget")
+
+    def _fail(self, error: Exception) -> None:
+        """The task fails with `error`, whatever its code makes of it."""
+        self._listener.attempt_cut_off(self.order.index, self.order.attempt, self._error(error))
+        self.signal.set("cancelled")
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """See `ports.AttemptScope`."""

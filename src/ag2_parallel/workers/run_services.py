@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.workers.effects import MemoryReceipts
 
 if TYPE_CHECKING:
     import contextvars
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ag2_parallel.ports import AttemptGate, AttemptOrder, Clock, FrameworkChoice
-    from ag2_parallel.records import CallTape
+    from ag2_parallel.records import CallTape, Receipts
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.workers.claims import Claims
@@ -45,3 +47,5 @@ class RunServices:
     """Monotonic time of the run's limit."""
     tape: Callable[[AttemptOrder], CallTape | None] = lambda _order: None
     """The recorded model calls of an attempt; called on the engine loop."""
+    receipts: Callable[[str], Receipts] = field(default_factory=MemoryReceipts)
+    """From a task's name to its effects; called from the task's own threads."""
