@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ag2_parallel.autogen_names import add_to_autogen
+from ag2_parallel.cassettes import Record, Replay
 from ag2_parallel.errors import (
     Ag2ParallelError,
     CassetteMissError,
@@ -23,9 +24,8 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
-from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
 from ag2_parallel.once import once
-from ag2_parallel.policies import Breaker, Budget, RateLimit, RetryPolicy
+from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
@@ -54,6 +54,8 @@ __all__ = [
     "ParallelTask",
     "ParallelTaskResult",
     "RateLimit",
+    "Record",
+    "Replay",
     "RetryPolicy",
     "RunFailedError",
     "RunHandle",

@@ -109,6 +109,7 @@ class ActiveRun:
         """
         held = lease()
         try:
+            self._preparation.open_cassette()
             self._tasks.listed = self._record.open(
                 self.run_id,
                 self._options,
@@ -118,6 +119,7 @@ class ActiveRun:
                 failed=lambda error: self.run.journal_failed(error),  # noqa: PLW0108 - there is no run yet
             )
         except BaseException:
+            self._preparation.close_cassette()
             held.end()
             raise
         held.on_end(self._let_go)
@@ -269,6 +271,7 @@ class ActiveRun:
     def _close(self) -> None:
         try:
             self._preparation.resources.close()
+            self._preparation.close_cassette()
             self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
             self._console.close()

@@ -67,6 +67,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
             spending=None if spending is None else spending.of(index),
             limits=limits,
             waited_for=waited_for,
+            cassette=preparation.cassette,
             **parts,
         ),
     )

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
+from ag2_parallel.cassettes import Cassette, cassette_problem
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import (
     MAX_WORKERS,
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
-UNAVAILABLE: Final = frozenset({
-    "cassette",
-})  # fmt: skip
+UNAVAILABLE: Final[frozenset[str]] = frozenset()
 """Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
 
@@ -57,6 +56,7 @@ class RunnerOptions(TypedDict, total=False):
     order: Literal["priority", "longest_first"]
     journal: Journal | str | os.PathLike[str] | None
     backend: Literal["local"]
+    cassette: Cassette | None
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
     console: Console
@@ -94,6 +94,7 @@ class Options:
             remembers of how long tasks of the same name or group took.
         journal: The file that keeps results and model calls, so that a run can go on after a crash; None: memory.
         backend: Where tasks run; "local" is threads of this process.
+        cassette: `Record(path)` records every model call of a run, `Replay(path, speed)` answers from a recording.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
         console: "quiet" hides AG2's own output; "prefix" and "grouped" show it with the task's name.
@@ -123,6 +124,7 @@ class Options:
     order: str = "priority"
     journal: Journal | str | os.PathLike[str] | None = None
     backend: str = "local"
+    cassette: Cassette | None = None
     llm_config: Any = None
     human_input: Any = "refuse"
     console: Console = "quiet"
@@ -251,6 +253,8 @@ def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
         value = values.get(name)
         if value is not None and not isinstance(value, kind):
             yield f"option {name}: {value!r} is not a {kind.__name__}, such as {kind.__name__}({example})"
+    if problem := cassette_problem(values.get("cassette")):
+        yield f"option cassette: {problem}"
     resources = values.get("resources")
     if resources is not None and not (isinstance(resources, Mapping) and all(map(callable, resources.values()))):
         yield "option resources: not a mapping from names to functions that make something"

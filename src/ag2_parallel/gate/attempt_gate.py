@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.gate.call import Call
+from ag2_parallel.gate.digest import foreign_content, request_content
 from ag2_parallel.gate.direct import ChatSender
 from ag2_parallel.gate.foreign_call import ForeignCall
+from ag2_parallel.gate.free_turn import FreeTurn
 from ag2_parallel.gate.meter import Meter
 from ag2_parallel.gate.prices import fixed_price
 from ag2_parallel.gate.sync_client import GateClient
 from ag2_parallel.gate.terms import Terms
 from ag2_parallel.gate.through import ThroughClient
+from ag2_parallel.gate.turn import Turn
 from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterator, Mapping
 
     import httpx
 
     from ag2_parallel.gate.budget import TaskSpending
+    from ag2_parallel.gate.call_events import CallEvents
+    from ag2_parallel.gate.cassette import Cassette
     from ag2_parallel.gate.hedging import AnswerTimes
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
     from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.routes import Asked
     from ag2_parallel.gate.turnstile import Turnstile
+    from ag2_parallel.gate.wire import Sender
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock, ForeignRecord
     from ag2_parallel.records import CallTape
@@ -92,6 +99,9 @@ class AttemptSide:
         waited_for: Told, on the loop, for which limit a call waited, and how many seconds.
         spending: The task's account, where there is a budget.
         cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
+        task: The task's name.
+        failed: Told why the task fails, whatever its code makes of that; the attempt has to end. From any thread.
+        cassette: The run's; None: it has none.
         tape: The attempt's recorded calls, and where its own are written down; None: neither.
     """
 
@@ -109,6 +119,9 @@ class AttemptSide:
     waited_for: Callable[[str, float], None] = lambda _name, _seconds: None
     spending: TaskSpending | None = None
     cut_off: Callable[[str, str], None] = lambda _kind, _message: None
+    task: str = ""
+    failed: Callable[[Exception], None] = lambda _error: None
+    cassette: Cassette | None = None
     tape: CallTape | None = None
 
 
@@ -136,15 +149,29 @@ class GatedAttempt:
         self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: httpx.Client | None = None
     ) -> httpx.Client:
         """A client whose requests go through the gate; see `ports.AttemptGate.http_client`."""
-        sender = self.shared.pool if through is None else ThroughClient(through, self.shared.spawn)
+        sender = self._sender(self.shared.pool if through is None else ThroughClient(through, self.shared.spawn))
         return GateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
 
     def chat_sender(
         self, like: httpx.Request, *, last_entry: bool = True, price: tuple[float, float] | None = None
     ) -> ChatSender:
         """What sends chats without an HTTP client; see `ports.AttemptGate.chat_sender`."""
-        terms = Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
+        terms = Terms(sender=self._sender(self.shared.pool), last_entry=last_entry, price=self._pricing(price))
         return ChatSender(self, like, terms)
+
+    def _sender(self, sender: Sender) -> Sender:
+        cassette = self.side.cassette
+        return sender if cassette is None else cassette.sender(sender, self.side, self.shared.spawn)
+
+    def turn(self, asked: Asked, tally: CallTally, events: CallEvents) -> Turn | FreeTurn:
+        """A try's turn at the limits."""
+        free = self.side.cassette is not None and self.side.cassette.plays
+        return FreeTurn(events) if free else Turn(asked, self, tally, events)
+
+    async def sleep(self, delay: float) -> None:
+        """The wait between two tries."""
+        with self.waits():
+            await asyncio.sleep(delay if self.side.cassette is None else self.side.cassette.scaled(delay))
 
     @property
     def calls(self) -> int:
@@ -171,6 +198,8 @@ class GatedAttempt:
 
     def call(self, request: ModelRequest, terms: Terms) -> Call:
         """In the worker's thread: a new call, not yet started."""
+        if self.side.cassette is not None:
+            request.asked = self.side.cassette.asked(request_content(request))
         return Call(next(self._numbers), request, terms, self)
 
     def refusal(self) -> str | None:
@@ -211,6 +240,9 @@ class GatedAttempt:
     ) -> T:
         """Make a call that another client sends; see `ports.AttemptGate.foreign_call`."""
         self.side.check_call()
+        if self.side.cassette is not None and record is not None:
+            asked = self.side.cassette.asked(foreign_content(model, endpoint, record.asked))
+            work = self.side.cassette.foreign(work, asked, record, failed, self.side)
         call = ForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
         return call.made(work, usage, failed, record)
 

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -26,17 +25,19 @@ from ag2_parallel.gate.recorder import Recorder, emptied_by_filter, recorded_par
 from ag2_parallel.gate.relay import Relay
 from ag2_parallel.gate.retry import GiveUp
 from ag2_parallel.gate.sse import EventStream, usage_block
-from ag2_parallel.gate.turn import Turn
 from ag2_parallel.gate.verdict import verdict
 from ag2_parallel.gate.wire import Head, is_event_stream, whole
 from ag2_parallel.provider_errors import was_filtered
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Coroutine
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
+    from ag2_parallel.gate.free_turn import FreeTurn
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.terms import Terms
+    from ag2_parallel.gate.turn import Turn
     from ag2_parallel.gate.wire import Reply
     from ag2_parallel.records import CallRecord
 
@@ -151,7 +152,7 @@ class Call:
         tries = 0
         while True:
             tries += 1
-            async with Turn(self._request, self._attempt, self._tally, self._events) as turn:
+            async with self._attempt.turn(self._request, self._tally, self._events) as turn:
                 failure = turn.refusal or await self._try(turn)
                 turn.heard(failure)
             if failure is None:
@@ -169,10 +170,9 @@ class Call:
                 return
             self._tally.retried += 1
             self._events.retrying(failure.outcome.reason, decision.delay)
-            with self._attempt.waits():
-                await asyncio.sleep(decision.delay)
+            await self._attempt.sleep(decision.delay)
 
-    async def _try(self, turn: Turn) -> Failure | None:
+    async def _try(self, turn: Turn | FreeTurn) -> Failure | None:
         """Send the request; None where the answer is on its way to the worker."""
         request, attempt = self._request, self._attempt
         if request.metered and attempt.over_budget(self._tally):
@@ -196,7 +196,7 @@ class Call:
             return broken(error)
         return None if head is None else await self._judge(head)
 
-    async def _send(self, turn: Turn) -> Head | None:
+    async def _send(self, turn: Turn | FreeTurn) -> Head | None:
         """One request and its answer; None for a stream, which is on its way to the worker."""
         request, attempt = self._request, self._attempt
         self._requests += 1
@@ -212,7 +212,7 @@ class Call:
         finally:
             reply.close()
 
-    async def _send_twice(self, turn: Turn, after: float) -> Head | None:
+    async def _send_twice(self, turn: Turn | FreeTurn, after: float) -> Head | None:
         """The same where a slow request gets a copy; what the loser used is estimated."""
 
         def copy() -> Coroutine[Any, Any, Head | None] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -24,6 +25,19 @@ _CALLS: Final = frozenset({"function", "custom", "function_call", "custom_tool_c
 """The `type` of what is a tool call, and has its id under `id`."""
 
 _DEEPEST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What a request asks, named.
+
+    Attributes:
+        digest: Its name.
+        content: Plain data, keys masked.
+    """
+
+    digest: str
+    content: Any
 
 
 def request_content(request: ModelRequest) -> Any:

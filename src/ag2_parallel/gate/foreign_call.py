@@ -13,7 +13,6 @@ cut ends that wait.
 
 from __future__ import annotations
 
-import asyncio
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,18 +24,20 @@ from ag2_parallel.gate.failure import Failure
 from ag2_parallel.gate.meter import usage_of
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter
 from ag2_parallel.gate.retry import Again, GiveUp, Outcome
-from ag2_parallel.gate.turn import Turn
 from ag2_parallel.gate.verdict import verdict
 from ag2_parallel.gate.wire import Head
 from ag2_parallel.provider_errors import is_transient, was_filtered
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Mapping
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
+    from ag2_parallel.gate.free_turn import FreeTurn
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.prices import Price
     from ag2_parallel.gate.retry import Decision
+    from ag2_parallel.gate.turn import Turn
     from ag2_parallel.ports import ForeignRecord
     from ag2_parallel.records import CallRecord
     from ag2_parallel.results import TaskError
@@ -84,7 +85,7 @@ class ForeignCall:
         self._asked = _ForeignRequest(endpoint, model, estimate)
         self._events = CallEvents(number, self._asked, attempt.side)
         self._recorder: Recorder | None = None
-        self._turn: Turn | None = None
+        self._turn: Turn | FreeTurn | None = None
         self._estimate = estimate
         self._attempt = attempt
         self._tally: CallTally = attempt.meter.open(model, lambda: price(model, endpoint))
@@ -153,7 +154,7 @@ class ForeignCall:
 
     async def _admitted(self) -> None:
         """Before each try. A limit is waited for here."""
-        turn = await Turn(self._asked, self._attempt, self._tally, self._events).__aenter__()
+        turn = await self._attempt.turn(self._asked, self._tally, self._events).__aenter__()
         if turn.refusal is not None:
             assert turn.refusal.error is not None
             raise turn.refusal.error
@@ -199,8 +200,7 @@ class ForeignCall:
         if isinstance(decision, Again):
             self._tally.retried += 1
             self._events.retrying(reason, decision.delay)
-            with attempt.waits():
-                await asyncio.sleep(decision.delay)
+            await attempt.sleep(decision.delay)
         else:
             self._settle(reason)
         return decision

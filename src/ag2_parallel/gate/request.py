@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from ag2_parallel.gate.digest import Inquiry
+
 _CHAT: Final = ("/chat/completions", "/completions", "/responses", "/messages")
 """Ends of paths whose answers are JSON objects, and cost money."""
 
@@ -39,6 +41,7 @@ class ModelRequest:
         streamed: Whether the body asks for a stream.
         takes_usage: Whether asking for the usage of this stream is up to the gate.
         original: What it was read from, for a user's own client; None where no such client can be meant.
+        asked: What it asks, where the run has a cassette.
     """
 
     method: str
@@ -52,6 +55,7 @@ class ModelRequest:
     streamed: bool = False
     takes_usage: bool = False
     original: httpx.Request | None = field(default=None, repr=False)
+    asked: Inquiry | None = None
 
     @classmethod
     def read(cls, request: httpx.Request) -> ModelRequest:

@@ -65,6 +65,8 @@ class Attempt:
             cut_off=self._cut_off,
             group=order.task.group,
             priority=order.task.priority,
+            task=order.task.name,
+            failed=self._fail,
             tape=services.tape(order),
         )
 
@@ -241,7 +243,8 @@ class Attempt:
 
     def _fail(self, error: Exception) -> None:
         """The task fails with `error`, whatever its code makes of it."""
-        self._listener.attempt_cut_off(self.order.index, self.order.attempt, self._error(error))
+        told = self._services.task_error(error, self.redactor, self.draft)
+        self._listener.attempt_cut_off(self.order.index, self.order.attempt, told)
         self.signal.set("cancelled")
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -1,0 +1,196 @@
+"""A cassette's file: JSON lines, the first of them a header, each other one an exchange with a model server.
+
+A line is written in one go to the end of the file, so that whatever ends the process leaves whole lines behind, but
+for the last one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import queue
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ag2_parallel.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_log = logging.getLogger("ag2_parallel")
+
+_VERSION: Final = 1
+_MARK: Final = "ag2_parallel_cassette"
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """One request and what came of it.
+
+    Attributes:
+        task: Name of the task that asked.
+        digest: Names the request by what it asks.
+        asked: What it asks, keys masked, to be shown.
+        status: HTTP status of the answer; 0 where none came.
+        headers: The answer's, without secrets.
+        head_at: Seconds from the request to the answer's head.
+        chunks: The answer's bytes, each with the seconds from the request.
+        error: What came in place of an answer, or of the rest of it: its class, its words, and whether it can go away.
+    """
+
+    task: str
+    digest: str
+    asked: Any
+    status: int = 0
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    head_at: float = 0.0
+    chunks: list[tuple[float, bytes]] = field(default_factory=list)
+    error: dict[str, Any] | None = None
+
+    def line(self) -> str:
+        """As a line of the file."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        plain["chunks"] = [[round(at, 6), _told(chunk)] for at, chunk in self.chunks]
+        return json.dumps(plain, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, line: str) -> Exchange:
+        """From a line of the file."""
+        plain = json.loads(line)
+        plain["headers"] = [(name, value) for name, value in plain["headers"]]
+        plain["chunks"] = [(at, _bytes(chunk)) for at, chunk in plain["chunks"]]
+        return cls(**plain)
+
+
+def _told(chunk: bytes) -> Any:
+    try:
+        return chunk.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(chunk).decode()}
+
+
+def _bytes(told: Any) -> bytes:
+    return told.encode() if isinstance(told, str) else base64.b64decode(told["base64"])
+
+
+def read_cassette(path: str | os.PathLike[str]) -> list[Exchange]:
+    """The exchanges of a cassette. Blocking.
+
+    Raises:
+        ConfigurationError: There is none, or none that can be read.
+    """
+    where = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"option cassette: {where} cannot be read: {error}; record it with Record(path)"
+        ) from error
+    *lines, rest = text.split("\n")  # not by `splitlines`, which breaks at characters of the text too
+    if rest and not lines:
+        lines = [rest]
+    _check_header(lines[0] if lines else "", where)
+    return list(_exchanges(lines[1:], where))
+
+
+def _exchanges(lines: list[str], where: str) -> Iterator[Exchange]:
+    for number, line in enumerate(lines, 2):
+        try:
+            yield Exchange.read(line)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ConfigurationError(
+                f"option cassette: line {number} of {where} is damaged ({error}); record it again with Record(path)"
+            ) from error
+
+
+def _check_header(line: str, where: str) -> None:
+    try:
+        version = json.loads(line)[_MARK]
+    except (ValueError, TypeError, KeyError):
+        raise ConfigurationError(f"option cassette: {where} is no cassette") from None
+    if version != _VERSION:
+        raise ConfigurationError(
+            f"option cassette: {where} has version {version!r}, and this version of ag2-parallel reads {_VERSION}"
+        )
+
+
+class CassetteWriter:
+    """Writes exchanges, on a thread of its own. Safe from any thread."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """See that the file can be written; what is in it is replaced with the first exchange. Blocking.
+
+        Raises:
+            ConfigurationError: It cannot be written, or is another kind of file.
+        """
+        self._where = os.fspath(path)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise ConfigurationError(f"option cassette: {self._where} cannot be written: {error}") from error
+        try:
+            start = os.pread(self._file, 4096, 0).split(b"\n")[0].decode("utf-8", "replace")
+            if start:
+                _check_header(start, f"{self._where} exists and")
+        except BaseException:
+            os.close(self._file)
+            raise
+        self._begun = False
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[Exchange | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._broken = False
+
+    def put(self, exchange: Exchange) -> None:
+        """Write an exchange, soon."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="ag2-parallel-cassette", daemon=True)
+                self._thread.start()
+        self._waiting.put(exchange)
+
+    def close(self) -> None:
+        """Write what waits and close the file. Blocking."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._waiting.put(None)
+            thread.join()
+        if self._file >= 0:
+            if os.fstat(self._file).st_size == 0:  # nothing was asked, and a replay is to find that
+                self._try(self._begin)
+            os.close(self._file)
+            self._file = -1
+
+    def _work(self) -> None:
+        while (exchange := self._waiting.get()) is not None:
+            self._try(lambda exchange=exchange: self._write(exchange.line()))
+
+    def _try(self, write: Any) -> None:
+        if self._broken:
+            return
+        try:
+            write()
+        except OSError as error:
+            self._broken = True
+            _log.error("the cassette %s cannot be written any more: %s", self._where, error)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            os.ftruncate(self._file, 0)
+            self._append(json.dumps({_MARK: _VERSION, "recorded_at": datetime.now(UTC).isoformat()}))
+
+    def _write(self, line: str) -> None:
+        self._begin()
+        self._append(line)
+
+    def _append(self, line: str) -> None:
+        left = memoryview(f"{line}\n".encode("ascii"))
+        while left:
+            left = left[os.write(self._file, left) :]
