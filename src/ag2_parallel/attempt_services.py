@@ -10,6 +10,7 @@ from ag2_parallel.core.run_names import default_directory
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.gate.on_demand import GateOnDemand
 from ag2_parallel.gate.wishes import CallLimits
+from ag2_parallel.journal.memory import MemoryRun
 from ag2_parallel.workers.claims import Claims
 from ag2_parallel.workers.questions import Questions
 from ag2_parallel.workers.run_services import RunServices
@@ -59,6 +60,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
         console=console,
         count_waiting=options.count_waiting,
         run_limit=run_limit,
+        receipts=(MemoryRun() if journal is None else journal).receipts,
         tape=lambda order: None if journal is None else journal.tape(order.index, order.task.name, order.attempt),
         open_gate=lambda index, **parts: GateOnDemand(
             machinery.gate,

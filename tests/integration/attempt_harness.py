@@ -11,6 +11,7 @@ from ag2_parallel.core.clock import SystemClock
 from ag2_parallel.events import Event
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.frameworks.registry import Frameworks
+from ag2_parallel.journal.memory import MemoryRun
 from ag2_parallel.ports import AttemptOrder
 from ag2_parallel.redaction import Redactor
 from ag2_parallel.tasks import ParallelTask
@@ -50,7 +51,6 @@ class Attempts:
         return attempt
 
     def _services(self, tape, receipts):
-        more = {} if receipts is None else {"receipts": lambda _name: receipts}
         return RunServices(
             run_id="r",
             directory=Path(self._folder.name),
@@ -68,7 +68,7 @@ class Attempts:
             console=lambda _name: [],
             open_gate=self._gate,
             tape=lambda _order: tape,
-            **more,
+            receipts=MemoryRun().receipts if receipts is None else lambda _name: receipts,
         )
 
     def _gate(self, *, index, **parts):

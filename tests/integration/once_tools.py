@@ -48,7 +48,7 @@ def keys_of(attempt):
 def stopped(attempt, receipts):
     """The error that the attempt makes its task fail with."""
     with Attempts() as attempts:
-        made = attempts.made(run=attempt, receipts=receipts("t"))
+        made = attempts.made(run=attempt, receipts=receipts)
         made.listener.attempt_cut_off = lambda _index, _attempt, error: setattr(made, "told", error)
         made.run()
         return made.told

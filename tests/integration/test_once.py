@@ -11,7 +11,7 @@ from once_tools import happened, keys_of, send, send_async, stopped
 from pydantic import BaseModel
 
 from ag2_parallel import ParallelAgentRunner, ParallelTask, once
-from ag2_parallel.workers.effects import MemoryReceipts
+from ag2_parallel.journal.memory import MemoryReceipts
 
 
 @pytest.fixture(autouse=True)
@@ -151,9 +151,9 @@ def test_code_that_swallows_exceptions_cannot_go_on_after_an_uncertain_effect():
         except Exception:
             return "swallowed"
 
-    receipts = MemoryReceipts()
+    receipts = MemoryReceipts("t")
     key = keys_of(attempt)[0]
-    receipts("t").begin(key)
+    receipts.begin(key)
     outcome = stopped(attempt, receipts)
     assert (outcome.kind, outcome.retryable) == ("uncertain", False)
     assert happened == [("a", "hi")], "only when the key was found out"
@@ -233,7 +233,7 @@ def test_a_value_that_cannot_be_stored_fails_the_task_and_the_effect_is_on_recor
         happened.append("called")
         return threading.Event()
 
-    receipts = MemoryReceipts()
+    receipts = MemoryReceipts("t")
     for _ in range(2):
         error = stopped(lambda _ctx: connect(), receipts)
         assert error.kind == "configuration"

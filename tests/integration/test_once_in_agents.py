@@ -8,8 +8,8 @@ from autogen import ConversableAgent
 from once_tools import happened, keys_of, send, send_async
 
 from ag2_parallel import ParallelAgentRunner, ParallelTask, once
+from ag2_parallel.journal.memory import MemoryReceipts
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
-from ag2_parallel.workers.effects import MemoryReceipts
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +48,11 @@ def test_an_agents_tool_runs_once_and_its_schema_is_the_functions(tool):
 def test_an_agent_whose_tools_effect_is_uncertain_fails():
     """AG2 tells a model of a tool's exception; of this one the task fails."""
     with ModelServer([Reply(tool_calls=[ToolCall("send", {"to": "a", "text": "hi"})]), "fine"]) as server:
-        receipts = MemoryReceipts()
-        receipts("t").begin(keys_of(lambda _ctx: send("a"))[0])
+        receipts = MemoryReceipts("t")
+        receipts.begin(keys_of(lambda _ctx: send("a"))[0])
         happened.clear()
         with Attempts() as attempts:
-            made = attempts.made(prompt="go", agent=lambda _ctx: tool_agent(server, send), receipts=receipts("t"))
+            made = attempts.made(prompt="go", agent=lambda _ctx: tool_agent(server, send), receipts=receipts)
             made.listener.attempt_cut_off = lambda _index, _attempt, error: setattr(made, "told", error)
             made.run()
         assert (made.told.kind, made.told.type) == ("uncertain", "UncertainEffectError")

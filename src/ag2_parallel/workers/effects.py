@@ -1,4 +1,4 @@
-"""The effects of one attempt: `once.Effects` on a task's receipts; and receipts for runs without a journal."""
+"""The effects of one attempt: `once.Effects` on a task's receipts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, NoReturn
 
-from ag2_parallel.errors import TaskStopped, UncertainEffectError
-from ag2_parallel.records import Receipt
+from ag2_parallel.errors import TaskStopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ag2_parallel.records import Receipts
+    from ag2_parallel.records import Receipt, Receipts
     from ag2_parallel.workers.stop_signal import StopSignal
 
 
@@ -76,47 +75,3 @@ class AttemptEffects:
             if self._receipts is None:
                 self._receipts = self._find()
             return self._receipts
-
-
-class MemoryReceipts:
-    """The effects of the tasks of one run, as long as the process lives. Safe from any thread."""
-
-    def __init__(self) -> None:
-        """None yet."""
-        self._lock = threading.Lock()
-        self._tasks: dict[str, _TaskReceipts] = {}
-
-    def __call__(self, task: str) -> Receipts:
-        """Those of one task."""
-        with self._lock:
-            return self._tasks.setdefault(task, _TaskReceipts(task))
-
-
-class _TaskReceipts:
-    """`records.Receipts` of one task."""
-
-    def __init__(self, task: str) -> None:
-        self._task = task
-        self._lock = threading.Lock()
-        self._known: dict[str, str | None] = {}
-
-    def begin(self, key: str) -> Receipt | None:
-        with self._lock:
-            if key not in self._known:
-                self._known[key] = None
-                return None
-            value = self._known[key]
-        if value is None:
-            raise UncertainEffectError(
-                f'task "{self._task}": the effect {key!r} was begun by an earlier attempt that was stopped, and nothing '
-                "says whether it happened; look whether it did before you run the task again"
-            )
-        return Receipt(value)
-
-    def finish(self, key: str, value: str) -> None:
-        with self._lock:
-            self._known[key] = value
-
-    def withdraw(self, key: str) -> None:
-        with self._lock:
-            self._known.pop(key, None)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from ag2_parallel.workers.effects import MemoryReceipts
 
 if TYPE_CHECKING:
     import contextvars
@@ -41,11 +39,11 @@ class RunServices:
     console: Callable[[str], list[str]]
     """From a task's name to the list its console text is appended to."""
     open_gate: Callable[..., AttemptGate]
+    receipts: Callable[[str], Receipts]
+    """From a task's name to its effects; called from the task's own threads."""
     count_waiting: bool = True
     """Whether waiting for limits counts in the task's and the attempt's time."""
     run_limit: float | None = None
     """Monotonic time of the run's limit."""
     tape: Callable[[AttemptOrder], CallTape | None] = lambda _order: None
     """The recorded model calls of an attempt; called on the engine loop."""
-    receipts: Callable[[str], Receipts] = field(default_factory=MemoryReceipts)
-    """From a task's name to its effects; called from the task's own threads."""
