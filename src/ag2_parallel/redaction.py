@@ -59,6 +59,11 @@ class Redactor:
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
 
+    @property
+    def asks_user(self) -> bool:
+        """Whether a function of the user's has a word in it."""
+        return self._extra is not None
+
     def learn(self, config: Any) -> None:
         """Remember every secret found under a telling name in a configuration, however nested."""
         found = {form for secret in _secrets(config, depth=0) for form in _forms(secret)} - self._known

@@ -70,7 +70,7 @@ class Call:
         model, endpoint = request.model, request.endpoint  # all that the tally keeps: the body goes with the call
         self._tally: CallTally = attempt.meter.open(model, lambda: terms.price(model, endpoint))
         self._events = CallEvents(number, request, attempt.side)
-        self._recorder = Recorder.of(attempt.side.tape, request)
+        self._recorder = Recorder.of(attempt, request)
         self._whole: Head | None = None
         self._stream: EventStream | None = None
         self._copies = 0
@@ -317,7 +317,7 @@ class Call:
         if (
             head is not None and not self._terms.last_entry
         ):  # what the next entry answers comes after it in a replay too
-            await self._keep(head.masked(self._attempt.side.redactor))
+            await self._keep(head)
         self._settle(str(failure.outcome.status or failure.outcome.reason))
         if head is None:
             self.relay.fail(failure.final_error(reason, tries))

@@ -75,14 +75,14 @@ class Recording:
 
     def __init__(self, wanted: Record, redactor: Redactor) -> None:
         """Open the file."""
-        self.redactor = redactor
-        self._writer = CassetteWriter(wanted.path)
+        self._redactor = redactor
+        self._writer = CassetteWriter(wanted.path, redactor)
         self.put = self._writer.put
         self.close = self._writer.close
 
     def asked(self, content: Any) -> Inquiry:
         """See `Cassette`."""
-        return _asked(content, self.redactor)
+        return _asked(content, self._redactor)
 
     def sender(self, inner: Sender, side: AttemptSide, _spawn: Callable[[Callable[[], None]], None]) -> Sender:
         """See `Cassette`."""
@@ -119,7 +119,7 @@ class Recording:
             else:
                 exchange.head_at = time.monotonic() - began
                 exchange.status = 200
-                exchange.chunks = [(exchange.head_at, self.redactor.text(body.decode()).encode())]
+                exchange.chunks = [(exchange.head_at, body)]
                 self.put(exchange)
             return answer
 
@@ -149,7 +149,7 @@ class Playing:
     def __init__(self, wanted: Replay, redactor: Redactor) -> None:
         """Read the file."""
         self.path = os.fspath(wanted.path)
-        self.redactor = redactor
+        self._redactor = redactor
         self._speed = wanted.speed
         self._exchanges = read_cassette(wanted.path)
         self._lock = threading.Lock()
@@ -159,7 +159,7 @@ class Playing:
 
     def asked(self, content: Any) -> Inquiry:
         """See `Cassette`."""
-        return _asked(content, self.redactor)
+        return _asked(content, self._redactor)
 
     def sender(self, _inner: Sender, side: AttemptSide, spawn: Callable[[Callable[[], None]], None]) -> Sender:
         """See `Cassette`."""

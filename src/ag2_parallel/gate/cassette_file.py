@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.gate.masking import masked_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ag2_parallel.redaction import Redactor
 
 _log = logging.getLogger("ag2_parallel")
 
@@ -52,11 +55,19 @@ class Exchange:
     chunks: list[tuple[float, bytes]] = field(default_factory=list)
     error: dict[str, Any] | None = None
 
-    def line(self) -> str:
-        """As a line of the file."""
+    def line(self, redactor: Redactor) -> str:
+        """As a line of the file, keys masked."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        plain["chunks"] = [[round(at, 6), _told(chunk)] for at, chunk in self.chunks]
+        plain["headers"] = [(name, redactor.text(value)) for name, value in self.headers]
+        plain["error"] = redactor.value(self.error)
+        plain["chunks"] = [[round(at, 6), _told(chunk)] for at, chunk in self._masked_chunks(redactor)]
         return json.dumps(plain, separators=(",", ":"))
+
+    def _masked_chunks(self, redactor: Redactor) -> list[tuple[float, bytes]]:
+        whole = b"".join(chunk for _, chunk in self.chunks)
+        masked = masked_body(whole, redactor)
+        # A key may lie across two pieces: what has one comes in one piece.
+        return self.chunks if masked == whole else [(self.chunks[-1][0], masked)]
 
     @classmethod
     def read(cls, line: str) -> Exchange:
@@ -122,13 +133,14 @@ def _check_header(line: str, where: str) -> None:
 class CassetteWriter:
     """Writes exchanges, on a thread of its own. Safe from any thread."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], redactor: Redactor) -> None:
         """See that the file can be written; what is in it is replaced with the first exchange. Blocking.
 
         Raises:
             ConfigurationError: It cannot be written, or is another kind of file.
         """
         self._where = os.fspath(path)
+        self._redactor = redactor
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
@@ -169,7 +181,7 @@ class CassetteWriter:
 
     def _work(self) -> None:
         while (exchange := self._waiting.get()) is not None:
-            self._try(lambda exchange=exchange: self._write(exchange.line()))
+            self._try(lambda exchange=exchange: self._write(exchange.line(self._redactor)))
 
     def _try(self, write: Any) -> None:
         if self._broken:

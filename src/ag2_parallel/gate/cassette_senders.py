@@ -14,7 +14,6 @@ from ag2_parallel.gate.cassette_file import Exchange
 from ag2_parallel.gate.digest import Inquiry
 from ag2_parallel.gate.failure import broken
 from ag2_parallel.gate.off_loop import off_loop
-from ag2_parallel.gate.wire import HeaderList, Reply, is_event_stream
 from ag2_parallel.redaction import SECRET_NAMES
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import AttemptSide
     from ag2_parallel.gate.cassette import Playing, Recording
     from ag2_parallel.gate.request import ModelRequest
-    from ag2_parallel.gate.wire import Sender
+    from ag2_parallel.gate.wire import HeaderList, Reply, Sender
 
 _COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
 _COMPLETE: Final = re.compile(rb"(?m)^data:\s*\[DONE\]|^event:\s*(?:response\.completed|message_stop)\b")
@@ -47,13 +46,13 @@ class RecordingSender:
             reply = await self._inner.send(request, body)
         except httpx.HTTPError as error:
             exchange.head_at = time.monotonic() - began
-            exchange.error = _described(error, self._recording)
+            exchange.error = _described(error)
             self._recording.put(exchange)
             raise
         exchange.head_at = time.monotonic() - began
         exchange.status = reply.status
         exchange.headers = [
-            (name, self._recording.redactor.text(value))
+            (name, value)
             for name, value in reply.headers
             if name.lower() not in _COOKIES and not SECRET_NAMES.search(name)
         ]
@@ -82,7 +81,7 @@ class _RecordedReply:
         try:
             chunk = await self._reply.next_chunk()
         except httpx.HTTPError as error:
-            self._write(_described(error, self._recording))
+            self._write(_described(error))
             raise
         if chunk:
             self._chunks.append((time.monotonic() - self._began, chunk))
@@ -99,26 +98,15 @@ class _RecordedReply:
         exchange, self._exchange = self._exchange, None
         if exchange is None:
             return
-        if is_event_stream(self._reply):
-            exchange.chunks = [(at, _masked(chunk, self._recording)) for at, chunk in self._chunks]
-        elif self._chunks:  # whole, so that a key that lies across two pieces is found
-            whole = b"".join(chunk for _, chunk in self._chunks)
-            exchange.chunks = [(self._chunks[-1][0], _masked(whole, self._recording))]
+        exchange.chunks = self._chunks
         exchange.error = error
         self._recording.put(exchange)
 
 
-def _masked(chunk: bytes, recording: Recording) -> bytes:
-    try:
-        return recording.redactor.text(chunk.decode()).encode()
-    except UnicodeDecodeError:
-        return chunk
-
-
-def _described(error: httpx.HTTPError, recording: Recording) -> dict[str, Any]:
+def _described(error: httpx.HTTPError) -> dict[str, Any]:
     public = next(cls for cls in type(error).__mro__ if getattr(httpx, cls.__name__, None) is cls)
     transient = broken(error).outcome.transient
-    return {"type": public.__name__, "message": recording.redactor.text(str(error)), "transient": transient}
+    return {"type": public.__name__, "message": str(error), "transient": transient}
 
 
 class PlayingSender:

@@ -102,9 +102,8 @@ class ForeignCall:
     ) -> T:
         """On the worker's thread: make the call, again where that may help. Raises what the last try raised."""
         if record is not None:
-            self._recorder = Recorder.of_foreign(
-                self._attempt.side.tape, self._asked.model, self._asked.endpoint, record.asked
-            )
+            asked = self._asked
+            self._recorder = Recorder.of_foreign(self._attempt, asked.model, asked.endpoint, record.asked)
         try:
             if record is not None and self._recorder is not None:
                 found = self._on_loop(self._found)

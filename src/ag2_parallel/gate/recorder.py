@@ -14,17 +14,20 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.gate.digest import digest_of, foreign_content, request_content
+from ag2_parallel.gate.masking import masked_soon
 from ag2_parallel.gate.sse import EventStream, parsed_object
 from ag2_parallel.gate.wire import Head
 from ag2_parallel.provider_errors import was_filtered
 from ag2_parallel.records import CallRecord
 
 if TYPE_CHECKING:
+    from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.wire import HeaderList
     from ag2_parallel.records import CallTape
     from ag2_parallel.usage import Usage
 
+_ERROR: Final = 400
 _TELLING: Final = frozenset({"content-type", "x-request-id", "request-id"})
 """Headers that are about the answer itself; others may hold cookies and keys."""
 
@@ -32,24 +35,29 @@ _TELLING: Final = frozenset({"content-type", "x-request-id", "request-id"})
 class Recorder:
     """What one call has to do with its attempt's tape."""
 
-    def __init__(self, tape: CallTape, digest: str, model: str | None, endpoint: str) -> None:
-        self._tape = tape
-        self._digest = digest
+    def __init__(self, attempt: GatedAttempt, content: Any, model: str | None, endpoint: str) -> None:
+        assert attempt.side.tape is not None
+        self._tape: CallTape = attempt.side.tape
+        self._redactor = attempt.side.redactor
+        self._spawn = attempt.shared.spawn
+        self._digest = digest_of(content)
         self._model = model
         self._endpoint = endpoint
         self._passed: list[bytes] = []
 
     @classmethod
-    def of(cls, tape: CallTape | None, request: ModelRequest) -> Recorder | None:
+    def of(cls, attempt: GatedAttempt, request: ModelRequest) -> Recorder | None:
         """The recorder of a request; None for what is not recorded. In the worker's thread: long requests take a while."""
-        if tape is None or not request.chat:
+        if attempt.side.tape is None or not request.chat:
             return None
-        return cls(tape, digest_of(request_content(request)), request.model, request.endpoint)
+        return cls(attempt, request_content(request), request.model, request.endpoint)
 
     @classmethod
-    def of_foreign(cls, tape: CallTape | None, model: str | None, endpoint: str, asked: Any) -> Recorder | None:
+    def of_foreign(cls, attempt: GatedAttempt, model: str | None, endpoint: str, asked: Any) -> Recorder | None:
         """The same of a call that another client sends."""
-        return None if tape is None else cls(tape, digest_of(foreign_content(model, endpoint, asked)), model, endpoint)
+        if attempt.side.tape is None:
+            return None
+        return cls(attempt, foreign_content(model, endpoint, asked), model, endpoint)
 
     def found(self) -> CallRecord | None:
         """The record of an earlier life, used with this; None: the call goes live."""
@@ -68,13 +76,16 @@ class Recorder:
             usage: What the call used.
             duration: Seconds from its start.
         """
-        streamed = head.body is None
+        body = b"".join([*self._passed, last]) if head.body is None else head.body
+        masked = await masked_soon(body, self._redactor, self._spawn)
+        if masked != body and head.status < _ERROR:
+            return  # a secret is not kept, and an agent that went on from another text would go another way: asked again
         record = CallRecord(
             digest=self._digest,
             status=head.status,
             headers=telling(head.headers),
-            body=b"".join([*self._passed, last]) if head.body is None else head.body,
-            streamed=streamed,
+            body=masked,
+            streamed=head.body is None,
             model=self._model,
             endpoint=self._endpoint,
             usage=usage,

@@ -130,7 +130,7 @@ def _parsed(body: bytes, content_type: str) -> dict[str, Any]:
         return {}
     try:
         parsed = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ag2_parallel.gate.request import ModelRequest
-    from ag2_parallel.redaction import Redactor
 
 HeaderList: TypeAlias = "list[tuple[str, str]]"
 
@@ -27,11 +26,6 @@ class Head:
     def by_name(self) -> dict[str, str]:
         """The headers by their names in lower case."""
         return {key.lower(): value for key, value in self.headers}
-
-    def masked(self, redactor: Redactor) -> Head:
-        """The same with keys masked in its body: servers quote them where they refuse them."""
-        body = None if self.body is None else redactor.text(self.body.decode("utf-8", "replace")).encode()
-        return Head(self.status, self.headers, body)
 
 
 class Reply(Protocol):
