@@ -119,7 +119,6 @@ class ActiveRun:
                 failed=lambda error: self.run.journal_failed(error),  # noqa: PLW0108 - there is no run yet
             )
         except BaseException:
-            self._preparation.close_cassette()
             held.end()
             raise
         held.on_end(self._let_go)
@@ -236,8 +235,7 @@ class ActiveRun:
 
     def _settled(self, result: ParallelTaskResult) -> None:
         self._metrics.count(result)
-        if self._preparation.spending is not None:
-            self._preparation.spending.forget(result.index)
+        self._preparation.forget(result.index)
 
     def _kept(self, kept: Kept) -> None:
         self._metrics.count_kept(kept)
@@ -270,8 +268,7 @@ class ActiveRun:
 
     def _close(self) -> None:
         try:
-            self._preparation.resources.close()
-            self._preparation.close_cassette()
+            self._preparation.close()
             self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
             self._console.close()
