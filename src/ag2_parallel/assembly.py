@@ -233,8 +233,7 @@ class ActiveRun(ReadableRun):
 
     def _settled(self, result: ParallelTaskResult) -> None:
         self._metrics.count(result)
-        if self._preparation.spending is not None:
-            self._preparation.spending.forget(result.index)
+        self._preparation.forget(result.index)
 
     def _kept(self, kept: Kept) -> None:
         self._metrics.count_kept(kept)

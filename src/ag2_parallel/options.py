@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
 
-UNAVAILABLE: Final[frozenset[str]] = frozenset()
-"""Options that are planned and not accepted yet: an error, never accepted and ignored."""
-
 
 class RunnerOptions(TypedDict, total=False):
     """Keyword options of `ParallelAgentRunner`; `Options` says what each means."""
@@ -148,9 +145,7 @@ class Options:
             given = {**given, "observers": tuple(given["observers"])}
         for name, value in given.items():
             real = ALIASES.get(name, name)
-            if real in UNAVAILABLE:
-                problems.append(f"option {name}: not available in this version; leave it out")
-            elif real not in _NAMES:
+            if real not in _NAMES:
                 problems.append(_unknown(name))
             elif real in values and values[real] is not None and value is not None and values[real] != value:
                 problems.append(f"options {name} and {real} mean the same and differ: {value!r} and {values[real]!r}")

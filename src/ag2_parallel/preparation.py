@@ -55,11 +55,18 @@ class Preparation:
         if self._wanted_cassette is not None:
             self.cassette = open_cassette(self._wanted_cassette, self._redactor)
 
+    def forget(self, index: int) -> None:
+        """A task is over: its account is closed."""
+        if self.spending is not None:
+            self.spending.forget(index)
+
     def close(self) -> None:
         """Close the resources, and write the cassette to its end. Blocking."""
-        self.resources.close()
-        if self.cassette is not None:
-            self.cassette.close()
+        try:
+            self.resources.close()
+        finally:
+            if self.cassette is not None:
+                self.cassette.close()
 
     def problems(self, task: ParallelTask) -> list[validation.Problem]:
         """What stands against a task's agent."""

@@ -206,7 +206,6 @@ def names_of(cls):
     ("page", "heading", "there_are"),
     [
         ("options.md", "All options", lambda: names_of(options.Options)),
-        ("options.md", "Not in this version", lambda: sorted(options.UNAVAILABLE)),
         ("options.md", "RetryPolicy", lambda: names_of(ag2_parallel.RetryPolicy)),
         ("tasks-and-results.md", "Task fields", lambda: sorted(tasks.TASK_FIELDS)),
         ("tasks-and-results.md", "Result fields", lambda: names_of(ag2_parallel.ParallelTaskResult)),

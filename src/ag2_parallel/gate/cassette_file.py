@@ -7,6 +7,7 @@ for the last one.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import queue
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +23,7 @@ from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.gate.masking import masked_body
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ag2_parallel.redaction import Redactor
 
@@ -139,28 +141,33 @@ class CassetteWriter:
         Raises:
             ConfigurationError: It cannot be written, or is another kind of file.
         """
+        self._path = path
         self._where = os.fspath(path)
         self._redactor = redactor
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            file = self._opened()
         except OSError as error:
             raise ConfigurationError(f"option cassette: {self._where} cannot be written: {error}") from error
-        try:
-            start = os.pread(self._file, 4096, 0).split(b"\n")[0].decode("utf-8", "replace")
-            if start:
-                _check_header(start, f"{self._where} exists and")
-        except BaseException:
-            os.close(self._file)
-            raise
-        self._begun = False
+        with file:
+            start = file.readline(4096).decode("utf-8", "replace")
+        if start:
+            _check_header(start, f"{self._where} exists and")
+        self._file: io.FileIO | None = None
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Exchange | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._broken = False
+        self._closed = False
+
+    def _opened(self) -> io.FileIO:
+        """For its owner alone; each write goes to the end."""
+        return io.FileIO(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "r+")
 
     def put(self, exchange: Exchange) -> None:
-        """Write an exchange, soon."""
+        """Write an exchange, soon; one that comes after the end of the run is not in its cassette."""
         with self._lock:
+            if self._closed:
+                return
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="ag2-parallel-cassette", daemon=True)
                 self._thread.start()
@@ -169,40 +176,44 @@ class CassetteWriter:
     def close(self) -> None:
         """Write what waits and close the file. Blocking."""
         with self._lock:
-            thread, self._thread = self._thread, None
+            thread, self._closed = self._thread, True
         if thread is not None:
             self._waiting.put(None)
             thread.join()
-        if self._file >= 0:
-            if os.fstat(self._file).st_size == 0:  # nothing was asked, and a replay is to find that
-                self._try(self._begin)
-            os.close(self._file)
-            self._file = -1
+        self._try(self._end)
+
+    def _end(self) -> None:
+        if self._file is None and Path(self._path).stat().st_size == 0:
+            self._begun()  # nothing was asked, and a replay is to find that
+        if self._file is not None:
+            self._file.close()
 
     def _work(self) -> None:
         while (exchange := self._waiting.get()) is not None:
-            self._try(lambda exchange=exchange: self._write(exchange.line(self._redactor)))
+            self._try(partial(self._write, exchange))
 
-    def _try(self, write: Any) -> None:
+    def _write(self, exchange: Exchange) -> None:
+        _append(self._begun(), exchange.line(self._redactor))
+
+    def _try(self, write: Callable[[], object]) -> None:
         if self._broken:
             return
         try:
             write()
-        except OSError as error:
+        except Exception as error:
             self._broken = True
             _log.error("the cassette %s cannot be written any more: %s", self._where, error)
 
-    def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            os.ftruncate(self._file, 0)
-            self._append(json.dumps({_MARK: _VERSION, "recorded_at": datetime.now(UTC).isoformat()}))
+    def _begun(self) -> io.FileIO:
+        """The file, with a header and nothing of an earlier recording."""
+        if self._file is None:
+            self._file = self._opened()
+            self._file.truncate(0)
+            _append(self._file, json.dumps({_MARK: _VERSION, "recorded_at": datetime.now(UTC).isoformat()}))
+        return self._file
 
-    def _write(self, line: str) -> None:
-        self._begin()
-        self._append(line)
 
-    def _append(self, line: str) -> None:
-        left = memoryview(f"{line}\n".encode("ascii"))
-        while left:
-            left = left[os.write(self._file, left) :]
+def _append(file: io.FileIO, line: str) -> None:
+    left = memoryview(f"{line}\n".encode("ascii"))
+    while left:
+        left = left[file.write(left) or 0 :]
