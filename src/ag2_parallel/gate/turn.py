@@ -110,7 +110,7 @@ class Turn:
             self._throttled(self._ticket, failure)
             return
         if failure is None or failure.outcome.status is not None:
-            way.pace.went_through()
+            way.pace.went_through(self._ticket.since, self._turnstile.now())
             if way.window is not None:
                 way.window.went_through()
         if way.counts_tokens:
