@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ag2_parallel.autogen_names import add_to_autogen
+from ag2_parallel.data.mapped_tasks import tasks_from_rows
 from ag2_parallel.errors import (
     Ag2ParallelError,
     ConfigurationError,
@@ -57,4 +58,5 @@ __all__ = [
     "Usage",
     "add_to_autogen",
     "run_agents_parallel",
+    "tasks_from_rows",
 ]

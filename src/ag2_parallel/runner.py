@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.run_handle import RunHandle
     from ag2_parallel.streaming import ResultStream
-    from ag2_parallel.tasks import ParallelTask
+    from ag2_parallel.tasks import ParallelTask, RefusedTask, Template
 
-Tasks: TypeAlias = "Iterable[ParallelTask | Mapping[str, Any]]"
+Tasks: TypeAlias = "Iterable[ParallelTask | RefusedTask | Mapping[str, Any]]"
 AsyncTasks: TypeAlias = "Tasks | AsyncIterable[ParallelTask | Mapping[str, Any]]"
 
 
@@ -154,6 +154,37 @@ class ParallelAgentRunner:
                 if self._keeps(result, seen):
                     yield result
         self._end_of_stream(active, seen)
+
+    def map(
+        self,
+        agent: Any,
+        rows: Any,
+        prompt: str | Template,
+        name: str | None = None,
+        *,
+        run_id: str | None = None,
+        **task_fields: Any,
+    ) -> RunResults:
+        """Run one task for each row of a data set: `run(tasks_from_rows(agent, rows, prompt, name, ...))`.
+
+        Rows are read as workers become free. The columns that the templates need are compared with the first row
+        before anything starts.
+
+        Args:
+            agent: As in `tasks_from_rows`: a config dict, an agent or team used as a template, a factory, or None.
+            rows: Mappings, a frame, or the path of a data file or folder.
+            prompt: A Jinja2 template over the columns: `"Summarise {{ text }}"`.
+            name: Likewise for the task's name; None: `row-000001` and so on.
+            run_id: As in `run`.
+            **task_fields: The other fields of `ParallelTask`, the same for every row.
+
+        Raises:
+            ConfigurationError: For a template that does not parse or needs a column that is not there.
+            RunFailedError: As `run` does; also if the data set breaks off.
+        """
+        from ag2_parallel.data.mapped_tasks import tasks_from_rows
+
+        return self.run(tasks_from_rows(agent, rows, prompt, name, **task_fields), run_id=run_id)
 
     def start(self, tasks: Tasks = (), *, run_id: str | None = None) -> RunHandle:
         """Start a run and return at once with a handle on it: more tasks, pause, workers, cancel, status, results.
