@@ -110,12 +110,10 @@ class RefusedTask:
     Attributes:
         name: What the result is called, made unique where it is taken.
         problem: Why there is no task.
-        metadata: For the result.
     """
 
     name: str
     problem: str
-    metadata: Any = None
 
 
 TASK_FIELDS = tuple(item.name for item in fields(ParallelTask) if item.init)

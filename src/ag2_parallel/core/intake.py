@@ -147,7 +147,7 @@ class LazyIntake:
         shown = str(name) if own else f"task number {position + 1}"
         while self._seen.setdefault(validation.name_key(shown), position) != position:
             shown += "'"
-        return ParallelTask(shown, metadata=getattr(task or item, "metadata", None))
+        return ParallelTask(shown, metadata=task.metadata if task else None)
 
 
 def dependants(tasks: Iterable[NewTask]) -> Mapping[int, int]:

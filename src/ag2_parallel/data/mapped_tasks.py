@@ -38,8 +38,7 @@ def tasks_from_rows(
         prompt: A sandboxed Jinja2 template over the row's columns; `row` is the row itself, for columns whose names
             are no Python names: `{{ row["patient id"] }}`.
         name: Likewise for the task's name, in one line; None: `row-000001` and so on.
-        **task_fields: The other fields of `ParallelTask`, the same for every row. `metadata` is the row's number,
-            `{"row": 1}`, unless given.
+        **task_fields: The other fields of `ParallelTask`, the same for every row.
 
     Returns:
         A list for a list of rows, checked whole; else an iterable that reads as tasks are taken. A row that is no
@@ -115,7 +114,7 @@ class RowTasks(Iterable[RowTask]):
     def _task(self, row: Row) -> RowTask:
         name = f"row-{row.number:06d}"
         if row.problem is not None:
-            return RefusedTask(name, f"{row.where} of {self._source.name}: {row.problem}", {"row": row.number})
+            return RefusedTask(name, f"{row.where} of {self._source.name}: {row.problem}")
         values = {"row": row.cells, **row.cells}
         what = "name"
         try:
@@ -131,7 +130,7 @@ class RowTasks(Iterable[RowTask]):
         return self._make(name, prompt, row)
 
     def _refused(self, name: str, row: Row, problem: str) -> RefusedTask:
-        return RefusedTask(name, f"{row.where} of {self._source.name}: {problem}", {"row": row.number})
+        return RefusedTask(name, f"{row.where} of {self._source.name}: {problem}")
 
 
 def task_for(agent: Any, fields: Mapping[str, Any]) -> Callable[[str, str, Row], ParallelTask]:
@@ -151,8 +150,8 @@ def task_for(agent: Any, fields: Mapping[str, Any]) -> Callable[[str, str, Row],
     if agent is not None:
         given["agent_config" if isinstance(agent, Mapping) else "agent"] = agent
 
-    def make(name: str, prompt: str, row: Row) -> ParallelTask:
-        return ParallelTask(name, prompt, **{"metadata": {"row": row.number}, **given})
+    def make(name: str, prompt: str, _row: Row) -> ParallelTask:
+        return ParallelTask(name, prompt, **given)
 
     return make
 
