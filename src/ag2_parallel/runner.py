@@ -11,7 +11,7 @@ from ag2_parallel.options import Options, RunnerOptions
 from ag2_parallel.run_results import RunResults, failure_message
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from ag2_parallel.assembly import ActiveRun
     from ag2_parallel.core.event_tap import EventTap
@@ -185,6 +185,48 @@ class ParallelAgentRunner:
         from ag2_parallel.data.mapped_tasks import tasks_from_rows
 
         return self.run(tasks_from_rows(agent, rows, prompt, name, **task_fields), run_id=run_id)
+
+    def deliver(
+        self, tasks: Tasks, take: Callable[[ParallelTaskResult], object], *, run_id: str | None = None
+    ) -> RunResults:
+        """Like `run`, but hand each result to `take` as it is there, and keep none: for runs larger than memory.
+
+        Args:
+            tasks: As in `run`.
+            take: Called with every result, failed and ignored ones too, for one at a time, on a thread of its own.
+                While it is busy, no more tasks are read from a source. If it raises, the run is stopped.
+            run_id: As in `run`.
+
+        Returns:
+            `RunResults` without results: `run_id`, `stop_reason` and `metrics`.
+
+        Raises:
+            ConfigurationError: As in `run`.
+            RunFailedError: As in `run`; its `.results` are those that failed.
+            RunInterrupted: After Ctrl-C, in the stages of `run`.
+        """
+        from ag2_parallel.streaming import deliver
+
+        active = self._accepted(tasks, run_id, streamed=True)
+        if active.is_async:
+            raise ConfigurationError("tasks: `deliver` takes no async iterable")
+        failed: list[ParallelTaskResult] = []
+
+        def taken(result: ParallelTaskResult) -> None:
+            if not result.ok and self._options.handle_errors == "fail_fast":
+                failed.append(result)
+            take(result)
+
+        lease = self._keeper.lease()
+        try:
+            active.start(lease.machinery)
+            interrupts = deliver(active, taken)
+        finally:
+            lease.end()
+        results = active.results(failed)
+        if interrupts:
+            raise RunInterrupted(f"interrupted; {results!r}", results)
+        return self._checked(active, results)
 
     def start(self, tasks: Tasks = (), *, run_id: str | None = None) -> RunHandle:
         """Start a run and return at once with a handle on it: more tasks, pause, workers, cancel, status, results.

@@ -116,6 +116,21 @@ class Agents:
             return {"agent": name}
         raise document.error(self._no_such(name, [*self._configs, *self._teams]), inside)
 
+    def chosen(self, name: str | None) -> dict[str, Any]:
+        """`agent` for a task: `name`, else the only team, else the only agent, else none: a plain assistant.
+
+        Raises:
+            ConfigurationError: If none is named and there are several.
+        """
+        if name is not None:
+            return {"agent": name}
+        for known in (self._teams, self._configs):
+            if len(known) == 1:
+                return {"agent": next(iter(known))}
+            if known:
+                raise ConfigurationError(f"choose one of the agents with --agent: {', '.join(known)}")
+        return {}
+
     @staticmethod
     def _no_such(name: str, known: list[str]) -> str:
         near = get_close_matches(name, known, n=1)

@@ -5,30 +5,24 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ag2_parallel import validation
-from ag2_parallel.cli.task_files.agents import Agents, located
+from ag2_parallel.cli.task_files.agents import Agents
+from ag2_parallel.cli.task_files.planner import Planner
 from ag2_parallel.cli.task_files.reading import read_task_file
 from ag2_parallel.cli.task_files.run_options import merged_options
 from ag2_parallel.cli.task_files.variables import Variables
-from ag2_parallel.data.mapped_tasks import RowTasks, task_for
-from ag2_parallel.data.sources import row_source
 from ag2_parallel.errors import ConfigurationError, DuplicateTaskError
-from ag2_parallel.policies import RetryPolicy
-from ag2_parallel.tasks import ParallelTask, Template
-from ag2_parallel.templating import CompiledTemplate, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ag2_parallel.cli.task_files.document import Document, Inside
-    from ag2_parallel.cli.task_files.models import TaskFields, TasksFrom
     from ag2_parallel.cli.task_files.reading import ListedTask, ReadFile
-
-_EITHER: Final = (("prompt", "prompt_template"), ("agent", "agent_config", "run"))
-"""Fields of which a task's own one replaces all those of the defaults."""
+    from ag2_parallel.data.mapped_tasks import RowTasks
+    from ag2_parallel.redaction import Redactor
+    from ag2_parallel.tasks import ParallelTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +34,14 @@ class Plan:
         tasks: The tasks that the files list.
         sources: Those that are made of data sets, while these are read.
         places: Where each listed task stands, by `validation.name_key` of its name.
-        secrets: Values of environment variables that hold keys.
+        redactor: Knows the values of environment variables that hold keys.
     """
 
     options: dict[str, Any] = field(repr=False)
     tasks: list[ParallelTask]
     sources: list[RowTasks]
     places: Mapping[str, str]
-    secrets: Mapping[str, str] = field(repr=False)
+    redactor: Redactor = field(repr=False)
 
     def all_tasks(self) -> Iterable[Any]:
         """A list, which a run checks whole, where nothing is read on the way; else an iterator."""
@@ -64,19 +58,52 @@ class Plan:
         return type(error)([with_place(problem) for problem in error.problems])
 
 
-def read_plan(paths: Sequence[Path], environment: Mapping[str, str]) -> Plan:
+@dataclass(frozen=True, slots=True)
+class RowsWanted:
+    """A data set that the command line names, for the agents of a file.
+
+    Attributes:
+        data: Path, or "-".
+        prompt: Template; None: the file's defaults have one.
+        name: Template; None: numbered.
+        agent: A key of the file's agents or teams; None: the only one there is.
+        encoding: Of the data; None: UTF-8.
+    """
+
+    data: str
+    prompt: str | None = None
+    name: str | None = None
+    agent: str | None = None
+    encoding: str | None = None
+
+
+def read_plan(paths: Sequence[Path], environment: Mapping[str, str], rows: RowsWanted | None = None) -> Plan:
     """Read task files; several are taken together, so that one may name the agents and another the tasks.
+
+    Args:
+        paths: The files.
+        environment: Where `${NAME}` is looked up.
+        rows: A data set, in place of the files' own tasks.
 
     Raises:
         ConfigurationError: With every problem of a file, each with file, line, column and the path inside.
     """
     variables = Variables(environment)
+    try:
+        return _read(paths, variables, rows)
+    except ConfigurationError as error:
+        raise type(error)([variables.redactor.text(problem) for problem in error.problems]) from None
+
+
+def _read(paths: Sequence[Path], variables: Variables, rows: RowsWanted | None) -> Plan:
     files = [read_task_file(path, variables) for path in paths]
     llm_config = _once(files, "llm_config")
     options = merged_options(files)
     if llm_config is not None:
         options["llm_config"] = llm_config
-    planner = _Planner(Agents(files, llm_config), _once(files, "defaults"))
+    planner = Planner(Agents(files, llm_config), _once(files, "defaults"), files[0].home)
+    if rows is not None:
+        return Plan(options, [], [planner.mapped(rows)], {}, variables.redactor)
     listed = [task for file in files for task in file.tasks]
     places = _places(listed)
     tasks = planner.each(planner.task, listed)
@@ -84,7 +111,7 @@ def read_plan(paths: Sequence[Path], environment: Mapping[str, str]) -> Plan:
     sources = planner.each(planner.source, wanted)
     if not tasks and not sources:
         raise ConfigurationError(f"{', '.join(map(str, paths))}: there is no task; write tasks: or tasks_from:")
-    return Plan(options, tasks, sources, places, dict(variables.secrets))
+    return Plan(options, tasks, sources, places, variables.redactor)
 
 
 def _once(files: Sequence[ReadFile], name: str) -> Any:
@@ -115,93 +142,3 @@ def _places(listed: Sequence[ListedTask]) -> dict[str, str]:
     if problems:
         raise DuplicateTaskError(problems)
     return places
-
-
-class _Planner:
-    """Makes tasks of what files say."""
-
-    def __init__(self, agents: Agents, defaults: TaskFields | None) -> None:
-        self._agents = agents
-        self._defaults = defaults
-
-    @staticmethod
-    def each(make: Any, items: Iterable[Any]) -> list[Any]:
-        """Make all, and raise all problems together."""
-        made: list[Any] = []
-        problems: list[str] = []
-        for item in items:
-            try:
-                made.append(make(item))
-            except ConfigurationError as error:
-                problems += error.problems
-        if problems:
-            raise ConfigurationError(problems)
-        return made
-
-    def task(self, listed: ListedTask) -> ParallelTask:
-        task, document, inside = listed.task, listed.document, listed.inside
-        said = self._said(task, {"name", "depends_on"})
-        prompt = said.pop("prompt", None)
-        if (template := said.pop("prompt_template", None)) is not None:
-            _check_template(template, document, (*inside, "prompt_template"))
-            prompt = Template(template)
-        if prompt is None:
-            raise document.error("it has neither prompt nor prompt_template", inside)
-        fields = self._fields(said, document, inside)
-        return ParallelTask(task.name, prompt, depends_on=task.depends_on, **fields)
-
-    def source(self, wanted: tuple[ReadFile, int]) -> RowTasks:
-        file, at = wanted
-        document, model = file.document, file.content.tasks_from[at]
-        assert document is not None
-        inside: Inside = ("tasks_from", at)
-        said = self._said(model, {"data", "name", "encoding"})
-        prompt, template = said.pop("prompt", None), said.pop("prompt_template", None)
-        if prompt is not None and not isinstance(prompt, str):
-            raise document.error("a data set's prompt is text, or a prompt_template", (*inside, "prompt"))
-        if prompt is None and template is None:
-            raise document.error("it has neither prompt nor prompt_template", inside)
-        fields = self._fields(said, document, inside)
-        try:
-            compiled = str(prompt) if template is None else CompiledTemplate(template, refuse_none=True)
-            rows = row_source(model.data if model.data == "-" else file.path.parent / model.data, model.encoding)
-            return RowTasks(rows, compiled, model.name, task_for(None, fields))
-        except ConfigurationError as error:
-            raise ConfigurationError([f"{document.where(inside)}: {problem}" for problem in error.problems]) from None
-        except TemplateError as error:
-            raise document.error(f"the template does not parse: {error}", (*inside, "prompt_template")) from None
-
-    def _said(self, model: TaskFields | TasksFrom, without: set[str]) -> dict[str, Any]:
-        """The fields that a task says itself, over those of the defaults."""
-        own = {name: getattr(model, name) for name in model.model_fields_set - without}
-        usual = (
-            {} if self._defaults is None else {n: getattr(self._defaults, n) for n in self._defaults.model_fields_set}
-        )
-        for names in _EITHER:
-            if own.keys() & set(names):
-                usual = {name: value for name, value in usual.items() if name not in names}
-        return {**usual, **own}
-
-    def _fields(self, said: dict[str, Any], document: Document, inside: Inside) -> dict[str, Any]:
-        """Keyword arguments of `ParallelTask`."""
-        fields = dict(said)
-        if (agent := fields.pop("agent", None)) is not None:
-            fields = {**self._agents.fields(agent, document, (*inside, "agent")), **fields}
-        if (retry := fields.get("retry")) is not None:
-            fields["retry"] = RetryPolicy(**retry.model_dump())
-        for name in ("accept", "output_type"):
-            if (path := fields.get(name)) is not None:
-                fields[name] = located(path, document, (*inside, name))
-        if (path := fields.get("run")) is not None:
-            located(path, document, (*inside, "run"))  # found now, imported by name where it runs
-        return fields
-
-
-def _check_template(text: str, document: Document, inside: Inside) -> None:
-    try:
-        needed = CompiledTemplate(text).needed - {"upstream", "context", "metadata"}
-    except TemplateError as error:
-        raise document.error(f"the template does not parse: {error}", inside) from None
-    if needed:
-        told = ", ".join(sorted(needed))
-        raise document.error(f"the template needs {told}; a task's has upstream, context and metadata", inside)

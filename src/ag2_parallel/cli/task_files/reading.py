@@ -41,6 +41,11 @@ class ReadFile:
     content: TaskFile = field(default_factory=TaskFile)
     tasks: list[ListedTask] = field(default_factory=list)
 
+    @property
+    def home(self) -> Document:
+        """The document; of a file that lists tasks only, an empty one."""
+        return self.document or Document(self.path, {}, lambda _inside: Place())
+
 
 def read_task_file(path: Path, variables: Variables) -> ReadFile:
     """Read a task file: .yaml, .yml, .json, .jsonl or .csv.

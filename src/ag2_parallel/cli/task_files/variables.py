@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.cli.task_files.document import Document, Inside, Plain
 from ag2_parallel.errors import ConfigurationError
-from ag2_parallel.redaction import SECRET_NAMES
+from ag2_parallel.redaction import SECRET_NAMES, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,12 +22,12 @@ class Variables:
     """Fills variables in.
 
     Attributes:
-        secrets: Values by name of the variables that hold keys, by their own name or that of the key they stand under.
+        redactor: Knows the values of all variables that hold keys, by their own name or by the one they stand under.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Take the values from `environment`."""
-        self.secrets: dict[str, str] = {}
+        self.redactor = Redactor()
         self._environment = environment
 
     def fill(self, document: Document) -> Document:
@@ -66,7 +66,7 @@ class Variables:
                 return ""
             telling = [name, *(step for step in inside if isinstance(step, str))]
             if any(SECRET_NAMES.search(word) for word in telling):
-                self.secrets[name] = found
+                self.redactor.learn({"api_key": found})
             return found
 
         return (
