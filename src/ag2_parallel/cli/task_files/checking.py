@@ -34,9 +34,11 @@ def checked(model: type[M], document: Document, inside: Sequence[str | int] = ()
         return model.model_validate(value)
     except ValidationError as error:
         told: dict[str, list[str]] = {}
-        for each in error.errors(include_input=False, include_url=False, include_context=True):
-            steps = _steps(value, each)
-            told.setdefault(document.where([*inside, *steps]), []).append(_worded(model, each))
+        found = error.errors(include_input=False, include_url=False, include_context=True)
+        paths = [tuple(_steps(value, each)) for each in found]
+        for each, steps in zip(found, paths, strict=True):
+            if not any(_is_inside(other, steps) for other in paths):  # of what may be one thing or another, the nearest
+                told.setdefault(document.where([*inside, *steps]), []).append(_worded(model, each))
         raise ConfigurationError(
             [f"{where}: {' or '.join(dict.fromkeys(texts))}" for where, texts in told.items()]
         ) from None
@@ -46,6 +48,10 @@ def _steps(data: Any, error: Any) -> list[str | int]:
     """The path of an error inside the file: what is there, and the key that is missing."""
     steps: list[str | int] = list(existing(data, error["loc"]))
     return [*steps, error["loc"][-1]] if error["type"] == "missing" else steps
+
+
+def _is_inside(path: Sequence[str | int], outer: Sequence[str | int]) -> bool:
+    return len(path) > len(outer) > 0 and list(path[: len(outer)]) == list(outer)
 
 
 def _worded(model: type[BaseModel], error: Any) -> str:

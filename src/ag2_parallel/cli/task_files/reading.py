@@ -97,7 +97,7 @@ def _read_lines(path: Path, variables: Variables) -> ReadFile:
                 continue
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                document = variables.fill(json_document(path, text, number))
+                document = variables.fill(json_document(path, text.rstrip("\r\n"), number))
             except UnicodeDecodeError as error:
                 told = f"byte 0x{line[error.start]:02x} at {error.start + 1} is not UTF-8; save the file as UTF-8"
                 problems.append(f"{path}:{number}: {told}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _STANDARD: Final = "tag:yaml.org,2002:"
+_DATA: Final = frozenset({"str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value"})
 _NULL: Final = f"{_STANDARD}null"
 
 
@@ -60,7 +61,7 @@ class _Reader:
         return self._made[id(node)]
 
     def _make(self, node: Any) -> Any:
-        if not node.tag.startswith(_STANDARD):
+        if node.tag.removeprefix(_STANDARD) not in _DATA:
             raise self._error(node, f"the tag {node.tag} is not known; task files have data alone")
         if isinstance(node, yaml.ScalarNode):
             if node.tag == _NULL:
