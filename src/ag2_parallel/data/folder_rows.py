@@ -23,7 +23,7 @@ def folder_rows(folder: Path, encoding: str | None = None) -> Iterator[Row]:
         content = b""
         try:
             content = path.read_bytes()
-            text = content.decode(encoding or marked_encoding(content) or "utf-8")
+            text = content.decode(marked_encoding(content) or encoding or "utf-8")
         except OSError as error:
             yield Row(number, values, problem=f"{values['path']} cannot be read: {error.strerror}")
         except UnicodeDecodeError as error:

@@ -28,10 +28,10 @@ def as_text(binary: io.BufferedReader, encoding: str | None) -> TextIO:
 
     Args:
         binary: At its start.
-        encoding: None: the one its byte order mark names, else UTF-8. Bytes that are not UTF-8 become lone surrogates,
+        encoding: Where no byte order mark names one; None: UTF-8. Bytes that are not UTF-8 become lone surrogates,
             so that the rows around them can be read; `undecoded` finds them.
     """
-    name = encoding or marked_encoding(binary.peek(4)) or "utf-8"
+    name = marked_encoding(binary.peek(4)) or encoding or "utf-8"
     errors = "surrogateescape" if name.startswith("utf-8") else "strict"
     return io.TextIOWrapper(binary, encoding=name, errors=errors, newline="")
 

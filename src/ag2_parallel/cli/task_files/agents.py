@@ -89,7 +89,6 @@ class Agents:
             team.pattern,
             {key: self._member(key) for key in keys},
             team.user,
-            team.max_rounds,
             team.llm_config or (self._selection(keys) if team.pattern == "auto" else None),
         )
 
@@ -110,7 +109,7 @@ class Agents:
             return {"agent_config": self._configs[name]}
         if name in self._teams:
             team, rounds = self._teams[name]
-            return {"agent": team} if rounds is None or team.user else {"agent": team, "max_turns": rounds}
+            return {"agent": team} if rounds is None else {"agent": team, "max_turns": rounds}
         if ":" in name:
             located(name, document, inside)
             return {"agent": name}

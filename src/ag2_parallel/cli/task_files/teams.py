@@ -22,40 +22,31 @@ class TeamFactory:
         pattern: One of the words of `models.Team.pattern`.
         members: The agents' configurations by their keys, in order.
         user: The key of the one that says the prompt.
-        max_rounds: Rounds of a group; None: AG2's default.
         selection: The model configuration that chooses speakers; None: a member's.
     """
 
     pattern: str
     members: Mapping[str, Mapping[str, Any]] = field(repr=False)
     user: str | None = None
-    max_rounds: int | None = None
     selection: Any = field(default=None, repr=False)
 
     def __call__(self, ctx: TaskContext) -> Any:
         """Build it for one attempt."""
         agents = {key: member(ctx, config) for key, config in self.members.items()}
+        user = agents.get(self.user or "")
+        speakers = [agent for agent in agents.values() if agent is not user]
         if self.pattern == "two_agent":
-            return tuple(agents.values())
+            return _pair(*speakers)
         if self.pattern == "sequence":
-            return _sequence(list(agents.values()), agents.get(self.user or ""))
-        return self._group(ctx, agents)
+            return _sequence(speakers, user)
+        from autogen.agentchat.group import patterns
 
-    def _group(self, ctx: TaskContext, agents: dict[str, Any]) -> Any:
-        from autogen import GroupChat, GroupChatManager
-
-        config = ctx.llm_config(self.selection) if self.selection else None
-        rounds = {} if self.max_rounds is None else {"max_round": self.max_rounds}
-        chat = GroupChat(
-            agents=list(agents.values()),
-            messages=[],
-            speaker_selection_method=self.pattern,
-            select_speaker_auto_llm_config=config,
-            **rounds,
+        if self.pattern == "round_robin":
+            return patterns.RoundRobinPattern(initial_agent=speakers[0], agents=speakers, user_agent=user)
+        chooser = {"llm_config": ctx.llm_config(self.selection)} if self.selection else {}
+        return patterns.AutoPattern(
+            initial_agent=speakers[0], agents=speakers, user_agent=user, group_manager_args=chooser
         )
-        if self.user is None:
-            return chat
-        return agents[self.user], GroupChatManager(groupchat=chat, llm_config=config or False)
 
 
 def member(ctx: TaskContext, config: Mapping[str, Any]) -> Any:
@@ -77,12 +68,19 @@ def member(ctx: TaskContext, config: Mapping[str, Any]) -> Any:
     return agent
 
 
-def _sequence(agents: list[Any], user: Any) -> Any:
+def _pair(first: Any, second: Any) -> tuple[Any, Any]:
+    """Each can execute the tools that the other calls."""
+    for caller, executor in ((first, second), (second, first)):
+        for tool in caller.tools:
+            executor.register_for_execution(name=tool.name, silent_override=True)(tool.func)
+    return first, second
+
+
+def _sequence(speakers: list[Any], user: Any) -> Any:
     """Each agent speaks once, its tools apart, and hands over to the next."""
     from autogen.agentchat.group import AgentTarget, TerminateTarget
     from autogen.agentchat.group.patterns import DefaultPattern
 
-    speakers = [agent for agent in agents if agent is not user]
     for agent, following in itertools.pairwise(speakers):
         agent.handoffs.set_after_work(AgentTarget(following))
     speakers[-1].handoffs.set_after_work(TerminateTarget())
