@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ag2_parallel.autogen_names import add_to_autogen
 from ag2_parallel.cassettes import Record, Replay
+from ag2_parallel.data.mapped_tasks import tasks_from_rows
 from ag2_parallel.errors import (
     Ag2ParallelError,
     CassetteMissError,
@@ -75,4 +76,5 @@ __all__ = [
     "add_to_autogen",
     "once",
     "run_agents_parallel",
+    "tasks_from_rows",
 ]

@@ -14,7 +14,7 @@ from ag2_parallel.run_results import RunResults, failure_message
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from ag2_parallel.assembly import ActiveRun
     from ag2_parallel.core.event_tap import EventTap
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.run_handle import RunHandle
     from ag2_parallel.streaming import ResultStream
-    from ag2_parallel.tasks import ParallelTask
+    from ag2_parallel.tasks import ParallelTask, RefusedTask, Template
 
-Tasks: TypeAlias = "Iterable[ParallelTask | Mapping[str, Any]] | str"
+Tasks: TypeAlias = "Iterable[ParallelTask | RefusedTask | Mapping[str, Any]] | str"
 AsyncTasks: TypeAlias = "Tasks | AsyncIterable[ParallelTask | Mapping[str, Any]]"
 
 
@@ -107,11 +107,17 @@ class ParallelAgentRunner:
             raise ConfigurationError(
                 "tasks: an async iterable needs `await runner.arun(tasks)` or `runner.astream(tasks)`"
             )
+        return self._driven(active, lambda: wait_for_end(active), active.take_results)
+
+    def _driven(
+        self, active: ActiveRun, wait: Callable[[], int], collected: Callable[[], Sequence[ParallelTaskResult]]
+    ) -> RunResults:
+        """Start a run, `wait` for its end and how often it was interrupted, and give the results `collected`."""
         lease = active.open(self._keeper.lease)
         try:
             active.start(lease.machinery)
-            interrupts = wait_for_end(active)
-            results = active.results(active.take_results())
+            interrupts = wait()
+            results = active.results(collected())
         finally:
             lease.end()
         if interrupts:
@@ -165,6 +171,70 @@ class ParallelAgentRunner:
                 if self._keeps(result, seen):
                     yield result
         self._end_of_stream(active, seen)
+
+    def map(
+        self,
+        agent: Any,
+        rows: Any,
+        prompt: str | Template,
+        name: str | None = None,
+        *,
+        run_id: str | None = None,
+        **task_fields: Any,
+    ) -> RunResults:
+        """Run one task for each row of a data set: `run(tasks_from_rows(agent, rows, prompt, name, ...))`.
+
+        Rows are read as workers become free. The columns that the templates need are compared with the first row
+        before anything starts.
+
+        Args:
+            agent: As in `tasks_from_rows`: a config dict, an agent or team used as a template, a factory, or None.
+            rows: Mappings, a frame, or the path of a data file or folder.
+            prompt: A Jinja2 template over the columns: `"Summarise {{ text }}"`.
+            name: Likewise for the task's name; None: `row-000001` and so on.
+            run_id: As in `run`.
+            **task_fields: The other fields of `ParallelTask`, the same for every row.
+
+        Raises:
+            ConfigurationError: For a template that does not parse or needs a column that is not there.
+            RunFailedError: As `run` does; also if the data set breaks off.
+        """
+        from ag2_parallel.data.mapped_tasks import tasks_from_rows
+
+        return self.run(tasks_from_rows(agent, rows, prompt, name, **task_fields), run_id=run_id)
+
+    def deliver(
+        self, tasks: Tasks, take: Callable[[ParallelTaskResult], object], *, run_id: str | None = None
+    ) -> RunResults:
+        """Like `run`, but hand each result to `take` as it is there, and keep none: for runs larger than memory.
+
+        Args:
+            tasks: As in `run`.
+            take: Called with every result, failed and ignored ones too, for one at a time, on a thread of its own.
+                While it is busy, no more tasks are read from a source. If it raises, the run is stopped.
+            run_id: As in `run`.
+
+        Returns:
+            `RunResults` without results: `run_id`, `stop_reason` and `metrics`.
+
+        Raises:
+            ConfigurationError: As in `run`.
+            RunFailedError: As in `run`; its `.results` are those that failed.
+            RunInterrupted: After Ctrl-C, in the stages of `run`.
+        """
+        from ag2_parallel.streaming import deliver
+
+        active = self._accepted(tasks, run_id, streamed=True)
+        if active.is_async:
+            raise ConfigurationError("tasks: `deliver` takes no async iterable")
+        failed: list[ParallelTaskResult] = []
+
+        def taken(result: ParallelTaskResult) -> None:
+            if not result.ok and self._options.handle_errors == "fail_fast":
+                failed.append(result)
+            take(result)
+
+        return self._driven(active, lambda: deliver(active, taken), lambda: failed)
 
     def start(self, tasks: Tasks = (), *, run_id: str | None = None) -> RunHandle:
         """Start a run and return at once with a handle on it: more tasks, pause, workers, cancel, status, results.

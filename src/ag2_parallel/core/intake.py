@@ -142,7 +142,7 @@ class LazyIntake:
 
     def _stand_in(self, item: Any, task: ParallelTask | None, position: int) -> ParallelTask:
         """A task with a usable name for what cannot be run."""
-        name = task.name if task is not None else item.get("name") if isinstance(item, Mapping) else None
+        name = item.get("name") if isinstance(item, Mapping) else getattr(task or item, "name", None)
         fit = isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= 200
         own = fit and self._seen.setdefault(validation.name_key(str(name)), position) == position
         shown = str(name) if own else f"task number {position + 1}"
