@@ -121,8 +121,9 @@ class ParallelAgentRunner:
         finally:
             lease.end()
         if interrupts:
-            later = f"; go on with: {active.how_to_resume}" if active.how_to_resume else ""
-            raise RunInterrupted(f"interrupted; {results!r}{later}", results)
+            how = active.how_to_resume
+            later = f"; go on with: {how}" if how is not None else ""
+            raise RunInterrupted(f"interrupted; {results!r}{later}", results, how)
         return self._checked(active, results)
 
     async def arun(self, tasks: AsyncTasks, *, run_id: str | None = None) -> RunResults:
@@ -204,7 +205,14 @@ class ParallelAgentRunner:
         return self.run(tasks_from_rows(agent, rows, prompt, name, **task_fields), run_id=run_id)
 
     def deliver(
-        self, tasks: Tasks, take: Callable[[ParallelTaskResult], object], *, run_id: str | None = None
+        self,
+        tasks: Tasks,
+        take: Callable[[ParallelTaskResult], object],
+        *,
+        run_id: str | None = None,
+        rerun: Rerun = "not_succeeded",
+        changed: Changed = "rerun",
+        uncertain: Uncertain = "fail",
     ) -> RunResults:
         """Like `run`, but hand each result to `take` as it is there, and keep none: for runs larger than memory.
 
@@ -212,7 +220,10 @@ class ParallelAgentRunner:
             tasks: As in `run`.
             take: Called with every result, failed and ignored ones too, for one at a time, on a thread of its own.
                 While it is busy, no more tasks are read from a source. If it raises, the run is stopped.
-            run_id: As in `run`.
+            run_id: As in `run`. The rest is as in `resume`, where the journal has that run.
+            rerun: Which tasks with a result run again.
+            changed: What becomes of a task that would do something else than before.
+            uncertain: What becomes of an effect that may have happened.
 
         Returns:
             `RunResults` without results: `run_id`, `stop_reason` and `metrics`.
@@ -222,9 +233,10 @@ class ParallelAgentRunner:
             RunFailedError: As in `run`; its `.results` are those that failed.
             RunInterrupted: After Ctrl-C, in the stages of `run`.
         """
+        from ag2_parallel.core.resuming import ResumePolicy
         from ag2_parallel.streaming import deliver
 
-        active = self._accepted(tasks, run_id, streamed=True)
+        active = self._accepted(tasks, run_id, streamed=True, policy=ResumePolicy(rerun, changed, uncertain))
         if active.is_async:
             raise ConfigurationError("tasks: `deliver` takes no async iterable")
         failed: list[ParallelTaskResult] = []

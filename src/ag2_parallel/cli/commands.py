@@ -11,6 +11,7 @@ from ag2_parallel.cli import journal_commands
 from ag2_parallel.cli.doctor_command import doctor
 from ag2_parallel.cli.frame import exit_code, say
 from ag2_parallel.cli.map_command import map_rows
+from ag2_parallel.cli.resume_command import resume
 from ag2_parallel.cli.run_command import run as run_files
 from ag2_parallel.cli.schema_command import schema
 
@@ -97,6 +98,7 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
 
 app.command("run")(run_files)
 app.command("map")(map_rows)
+app.command()(resume)
 app.command()(schema)
 app.command()(doctor)
 journal_commands.add_to(app, exit_code)

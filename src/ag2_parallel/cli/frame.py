@@ -25,8 +25,10 @@ def exit_code(command: Callable[[Termination], int]) -> int:
         except Ag2ParallelError as error:
             say(f"error: {error}")
             return exit_codes.RUN_FAILED
-        except KeyboardInterrupt:
-            say("terminated" if termination.received else "interrupted")
+        except KeyboardInterrupt as error:
+            what = "terminated" if termination.received else "interrupted"
+            how = getattr(error, "how_to_resume", None)
+            say(what if how is None else f"{what}; go on with: {how}")
             return exit_codes.TERMINATED if termination.received else exit_codes.INTERRUPTED
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.found_tasks import found
 from ag2_parallel.cli.frame import say
 from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
 from ag2_parallel.cli.output.standard_output import printer
 from ag2_parallel.cli.output.writers import JsonLines, writer_for
 from ag2_parallel.cli.task_files.plan import read_plan
+from ag2_parallel.core.resuming import ResumePolicy
 from ag2_parallel.core.run_names import new_run_id
 from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
 from ag2_parallel.results import plain
 from ag2_parallel.runner import ParallelAgentRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from ag2_parallel.cli.output.writers import Writer
@@ -33,9 +36,13 @@ _FAILED_AS_A_WHOLE = frozenset({"source_error", "journal_error", "abandoned_thre
 
 
 def run_files(
-    files: Sequence[Path], settings: RunSettings, termination: Termination, rows: RowsWanted | None = None
+    files: Sequence[Path],
+    settings: RunSettings,
+    termination: Termination,
+    rows: RowsWanted | None = None,
+    policy: ResumePolicy | None = None,
 ) -> int:
-    """Run what task files say; returns the exit code.
+    """Run what task files say; returns the exit code. `policy` is for a run that the journal has already.
 
     Raises:
         ConfigurationError: If nothing can be run; nothing was started.
@@ -52,7 +59,8 @@ def run_files(
         return show(plan, options, settings.form)
     session = _Session(plan.redactor, settings)
     try:
-        return session.run(ParallelAgentRunner(**options), plan)
+        tasks = found(plan.all_tasks(), files, rows, settings)
+        return session.run(ParallelAgentRunner(**options), tasks, policy or ResumePolicy())
     except ConfigurationError as error:
         raise plan.located(error) from None
 
@@ -82,10 +90,10 @@ class _Session:
             self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))
         self._failed = 0
 
-    def run(self, runner: ParallelAgentRunner, plan: Plan) -> int:
+    def run(self, runner: ParallelAgentRunner, tasks: Iterable[Any], policy: ResumePolicy) -> int:
         """Run the tasks; every result is written as it is there, whatever becomes of the run."""
         try:
-            results = runner.deliver(plan.all_tasks(), self._take, run_id=self._run_id)
+            results = runner.deliver(tasks, self._take, run_id=self._run_id, **asdict(policy))
         except RunFailedError as error:
             self._close(error.results)
             if error.results.stop_reason != "fail_fast":
