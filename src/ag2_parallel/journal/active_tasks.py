@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class ActiveTasks:
     """Knows the row of every task between its first attempt and its result."""
 
-    def __init__(self, run: int, life: int) -> None:
-        """For one life of a run."""
+    def __init__(self, run: int, life: int, *, first: bool) -> None:
+        """For one life of a run; `first`: there was none before, so no task has a result that must go."""
+        self._first = first
         self._run = run
         self._life = life
         self._rows: dict[str, int] = {}
@@ -27,7 +28,8 @@ class ActiveTasks:
         row = started_row(self._run, self._life, name, place, fingerprint)
         self._started[name] = row
         self._rows[name] = task = _one(db, "start_task", row)
-        db.execute(queries()["drop_result"], {"task": task})
+        if not self._first:
+            db.execute(queries()["drop_result"], {"task": task})
         return task
 
     def goes_on(self, db: sqlite3.Connection, name: str, *, cut: bool) -> int | None:

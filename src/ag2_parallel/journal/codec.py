@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _COMPRESSED_FROM: Final = 32 * 1024
 """Bytes from which compressing pays: a result of 20 KB costs more processor time to compress than to write."""
 
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _PACKED: Final = b"z"
 _AS_IS: Final = b"j"
 _TRIES: Final = 3
@@ -83,7 +84,7 @@ def unpack(data: bytes) -> bytes:
 
 def to_json(value: Any) -> bytes:
     """Plain data as JSON bytes."""
-    return text_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False))
+    return text_bytes(_JSON.encode(value))
 
 
 def from_json(data: bytes) -> Any:

@@ -75,9 +75,10 @@ class SqliteJournal:
             with connected(self.path, wait=self._wait) as db:
                 db.execute("BEGIN IMMEDIATE")
                 run, lock = self._taken(db, header.run_id)
+                first = db.execute(queries()["latest_life"], {"run": run}).fetchone() is None
                 life = self._new_life(db, run, header, mask)
                 db.execute("COMMIT")
-            place = RunPlace(self.path, run, life, self._keep, self._calls, lock)
+            place = RunPlace(self.path, run, life, first, self._keep, self._calls, lock)
             return SqliteRun(place, post=post, failed=failed, uncertain=uncertain, mask=mask, clock=self._clock)
         except BaseException as error:
             if lock is not None:

@@ -55,6 +55,7 @@ class RunPlace:
         path: The file.
         run: The run's number in it.
         life: This life's number in it.
+        first: Whether it is the run's first life.
         keep: "all", "summary" or "none".
         calls: Whether model calls are recorded.
         lock: Keeps others away from the run.
@@ -63,6 +64,7 @@ class RunPlace:
     path: Path
     run: int
     life: int
+    first: bool
     keep: str
     calls: bool
     lock: RunLock
@@ -91,7 +93,7 @@ class SqliteRun:
         self._chains = self._earlier_chains()
         self._tapes: dict[str, SqliteTape] = {}
         self._names: dict[int, str] = {}
-        self._active = ActiveTasks(place.run, place.life)
+        self._active = ActiveTasks(place.run, place.life, first=place.first)
         self._dropped_events = 0
         # Waits are cut into slices by the writer, so that closing need not wait for another program.
         connection = connect(place.path, wait=0.25)

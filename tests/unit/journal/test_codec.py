@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_cases import Opened, result
 
@@ -55,12 +55,14 @@ def back(settled, keep="all", mask=unmasked):
     return decode_result(encode_result(settled, keep, mask))
 
 
+@settings(deadline=None)
 @given(value=PLAIN, text=TEXT)
 def test_plain_data_comes_back_as_it_was(value, text):
     settled = result("t", output=value, summary=text, console=text, chat_history=[{"content": text}], group=text)
     assert back(settled) == settled
 
 
+@settings(deadline=None)
 @given(text=TEXT)
 def test_columns_hold_any_text(text):
     assert read_text(stored_text(text)) == text
