@@ -5,6 +5,8 @@
     queued ─► admitted ─► started ─► first byte ─► finished
        ├► refused            ├► hedged   └► throttled, retrying ─► queued ...
        └► cut ◄──────────────┘
+
+The first two are told only where a limit was set or met.
 """
 
 from __future__ import annotations
