@@ -11,6 +11,9 @@ from ag2_parallel.errors import ConfigurationError, DuplicateTaskError, Unsuppor
 from ag2_parallel.policies import retry_problem, seconds_problem
 from ag2_parallel.tasks import TASK_FIELDS, ParallelTask, RefusedTask, Template
 
+_UNSEEN = frozenset({"Cf", "Mn", "Me"})
+"""Categories of characters that show nothing by themselves, such as zero-width spaces."""
+
 
 class Problem(NamedTuple):
     """What is wrong with a task, and the error that says so where it is the only kind."""
@@ -83,7 +86,7 @@ def name_problem(name: object) -> str | None:
     """What is wrong with a task's name, or None."""
     if not isinstance(name, str):
         return f"its name {name!r} is not text"
-    if not name.strip():
+    if all(c.isspace() or unicodedata.category(c) in _UNSEEN for c in name):
         return "its name is blank"
     if len(name) > 200:
         return f"its name has {len(name)} characters, and 200 are the most: {name[:40]!r}…"

@@ -6,6 +6,7 @@
        ├► refused            ├► hedged   └► throttled, retrying ─► queued ...
        └► cut ◄──────────────┘
 
+The first two are told only where a limit was set or met.
     replayed, and nothing else, where the answer is a recorded one
 """
 

@@ -58,8 +58,10 @@ class Turn:
         remaining, now = attempt.side.remaining(), self._turnstile.now
         asked = now()
         need = self._need() if way.counts_tokens else NOTHING
-        self._events.queued()
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
+        told = way.limited or ticket.state != "granted"  # nobody is told of limits that nobody set or met
+        if told:
+            self._events.queued()
         if ticket.state == "waiting":
             try:
                 with attempt.waits():
@@ -72,7 +74,8 @@ class Turn:
             return self
         self._ticket = ticket
         self._spent = self._tokens_so_far()
-        self._events.admitted(now() - asked)
+        if told:
+            self._events.admitted(now() - asked)
         return self
 
     async def __aexit__(

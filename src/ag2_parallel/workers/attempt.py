@@ -253,7 +253,7 @@ class Attempt:
 
     def ask(self, request: HumanInputRequest) -> str:
         """See `ports.AttemptScope`."""
-        return self._services.questions.ask(request, self)
+        return self._services.questions.ask(request, self, self.signal.on_stop)
 
     def emit(self, event: type[Event], **fields: Any) -> None:
         """See `ports.AttemptScope`."""
