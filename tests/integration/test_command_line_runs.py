@@ -218,6 +218,19 @@ def test_results_of_a_second_run_are_added_behind_a_torn_line(folder):
     assert [row["run_id"] for row in rows_of(folder / "r.jsonl")] == ["one"] * 3 + ["two"] * 3
 
 
+def test_a_reader_that_goes_away_stops_the_run(folder):
+    (folder / "a.yaml").write_text(MAP)
+    (folder / "d.csv").write_text("x\n" + "1\n" * 100_000)
+    with start(["map", "a.yaml", "d.csv", "--prompt", "{{ x }}", "--format", "jsonl"], folder) as process:
+        assert json.loads(process.stdout.readline())["output"] == "did 1"
+        process.stdout.close()
+        err = process.stderr.read()
+        process.wait(30)
+    assert process.returncode == 3
+    assert "standard output was closed; the run was stopped" in err
+    assert "Exception" not in err
+
+
 def test_the_doctor_says_what_to_do(folder):
     (folder / "t.yaml").write_text(TEAMS)
     with ModelServer(models=("m",)) as server:

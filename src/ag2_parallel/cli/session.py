@@ -16,7 +16,7 @@ from ag2_parallel.cli.output.writers import JsonLines, writer_for
 from ag2_parallel.cli.task_files.plan import read_plan
 from ag2_parallel.core.resuming import ResumePolicy
 from ag2_parallel.core.run_names import new_run_id
-from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
+from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, RunFailedError, RunInterrupted
 from ag2_parallel.results import plain
 from ag2_parallel.runner import ParallelAgentRunner
 
@@ -114,8 +114,14 @@ class _Session:
             return
         row = result_row(result, self._run_id, transcripts=self._settings.transcripts)
         row["metadata"] = self._redactor.value(row["metadata"])
-        for writer in self._writers:
-            writer.write(row)
+        try:
+            for writer in self._writers:
+                writer.write(row)
+        except BrokenPipeError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its exit, too
+            raise Ag2ParallelError("standard output was closed; the run was stopped") from error
+        except OSError as error:
+            raise Ag2ParallelError(f"results cannot be written: {error}; the run was stopped") from error
 
     def _close(self, results: RunResults) -> None:
         summary = {

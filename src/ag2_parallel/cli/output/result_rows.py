@@ -25,6 +25,8 @@ COLUMNS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The columns of tables: CSV and Parquet."""
 
+_LINE_ENDS: Final = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
 
 def result_row(result: ParallelTaskResult, run_id: str, *, transcripts: bool = True) -> dict[str, Any]:
     """Everything about a result, as plain data."""
@@ -50,10 +52,13 @@ def table_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_text(value: Any) -> bytes:
-    """JSON in one line of UTF-8. Half of a surrogate pair is escaped, and what is no finite number is its name."""
+    """JSON in one line of UTF-8, whatever counts as the end of a line where it is read.
+
+    Half of a surrogate pair is escaped, and what is no finite number is its name.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        return text.encode()
+        return (text if text.isascii() else text.translate(_LINE_ENDS)).encode()
     except UnicodeEncodeError:
         return json.dumps(value).encode()
     except ValueError:
