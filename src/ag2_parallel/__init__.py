@@ -28,6 +28,7 @@ from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, T
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
 from ag2_parallel.runner import ParallelAgentRunner, run_agents_parallel
+from ag2_parallel.spans import Span
 from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext, Template
 from ag2_parallel.usage import Usage
 
@@ -59,6 +60,7 @@ __all__ = [
     "RunResults",
     "RunStatus",
     "SharedAgentError",
+    "Span",
     "TaskContext",
     "TaskError",
     "TaskStatus",

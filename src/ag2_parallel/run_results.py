@@ -41,6 +41,7 @@ class RunResults(Mapping[str, ParallelTaskResult]):
     ) -> None:
         """Take the results of every task in any order."""
         self._all = sorted(results, key=lambda result: result.index)
+        self._ignores = ignore_failures
         self.ignored = [result for result in self._all if not result.ok] if ignore_failures else []
         shown = [result for result in self._all if result.ok] if ignore_failures else self._all
         self._by_name = {result.name: result for result in shown}
@@ -121,10 +122,41 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         return {
             "run_id": self.run_id,
             "stop_reason": self.stop_reason,
+            "ignore_failures": self._ignores,
             "metrics": plain(self.metrics),
             "usage": self.usage.to_dict(),
             "results": [result.to_dict() for result in self._all],
         }
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> RunResults:
+        """The results that `to_dict` described.
+
+        Raises:
+            ValueError: If it is not that; says what is wrong.
+        """
+        if not (isinstance(plain, dict) and isinstance(plain.get("results"), list)):
+            raise ValueError(  # noqa: TRY004 - what is wrong is what the file says
+                'these are not the results of a run: there is no list "results"'
+            )
+        return cls(
+            [ParallelTaskResult.from_dict(result) for result in plain["results"]],
+            run_id=str(plain.get("run_id", "")),
+            stop_reason=plain.get("stop_reason"),
+            metrics=plain.get("metrics"),
+            ignore_failures=bool(plain.get("ignore_failures", False)),
+        )
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> RunResults:
+        """The results in a file that `to_json` wrote (a `Path`), or in its text (a `str`).
+
+        Raises:
+            ValueError: If they are not there; says what is wrong.
+            OSError: If the file cannot be read.
+        """
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        return cls.from_dict(json.loads(text))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text, written to `path` for its owner alone where one is given."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.gate.call import Call
@@ -16,6 +17,7 @@ from ag2_parallel.gate.sync_client import GateClient
 from ag2_parallel.gate.terms import Terms
 from ag2_parallel.gate.through import ThroughClient
 from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
+from ag2_parallel.spans import Trace
 
 if TYPE_CHECKING:
     import asyncio
@@ -93,6 +95,8 @@ class AttemptSide:
         spending: The task's account, where there is a budget.
         cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
         tape: The attempt's recorded calls, and where its own are written down; None: neither.
+        trace: Where calls and their waits are written down.
+        speaker: The agent at work, where known.
     """
 
     retry: RetryPolicy
@@ -110,6 +114,8 @@ class AttemptSide:
     spending: TaskSpending | None = None
     cut_off: Callable[[str, str], None] = lambda _kind, _message: None
     tape: CallTape | None = None
+    trace: Trace = field(default_factory=lambda: Trace(time.monotonic))
+    speaker: Callable[[], str | None] = lambda: None
 
 
 class GatedAttempt:
@@ -225,9 +231,10 @@ class GatedAttempt:
         self.shared.calls.discard(call)
 
     @contextmanager
-    def waits(self) -> Iterator[None]:
-        """While inside, a call waits; overlapping waits of several calls count once."""
+    def waits(self, what: str) -> Iterator[None]:
+        """While inside, a call waits for `what`; overlapping waits of several calls count once."""
         clock, (before, _) = self.shared.clock, self._waited
+        span = self.side.trace.begin("wait", what)
         if self._waits == 0:
             self._waited = (before, clock.monotonic())
             self.side.waiting(True)  # noqa: FBT003 - a message
@@ -235,6 +242,7 @@ class GatedAttempt:
         try:
             yield
         finally:
+            self.side.trace.end(span)
             self._waits -= 1
             if self._waits == 0:
                 before, since = self._waited

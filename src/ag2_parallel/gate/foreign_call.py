@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
+from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure
 from ag2_parallel.gate.meter import usage_of
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter
@@ -91,6 +92,7 @@ class ForeignCall:
         self._tries = 0
         self._started = attempt.shared.clock.monotonic()
         self._cut: str | None = None
+        self._span = CallSpan(attempt.side, self._tally)
 
     def made(
         self,
@@ -199,7 +201,7 @@ class ForeignCall:
         if isinstance(decision, Again):
             self._tally.retried += 1
             self._events.retrying(reason, decision.delay)
-            with attempt.waits():
+            with attempt.waits(f"the next try after {reason}"):
                 await asyncio.sleep(decision.delay)
         else:
             self._settle(reason)
@@ -209,6 +211,7 @@ class ForeignCall:
         if self.settled:
             return
         self.settled = True
+        self._span.ended(status)
         if self._events.wanted:
             self._events.finished(status, self._duration(), usage_of([self._tally]))
 

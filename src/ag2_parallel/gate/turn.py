@@ -62,7 +62,7 @@ class Turn:
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
         if ticket.state == "waiting":
             try:
-                with attempt.waits():
+                with attempt.waits(ticket.cause.name if ticket.cause is not None else "a limit"):
                     await self._turnstile.wait(ticket)
             finally:
                 if ticket.cause is not None:

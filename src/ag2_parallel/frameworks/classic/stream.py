@@ -37,6 +37,7 @@ class TaskStream:
         self._task_name = task_name
         self._speakers: Collection[str] = ()
         self._refused: BaseException | None = None
+        self._tools: dict[str, int] = {}
         self.terminations: list[Termination] = []
 
     def listen_to(self, speakers: Collection[str]) -> None:
@@ -93,12 +94,27 @@ class TaskStream:
             draft.agent = content.speaker
         elif name == "execute_function":
             draft.tool = content.func_name
+            self._tools[_call(content)] = self._scope.trace.begin("tool", str(content.func_name))
         elif name == "executed_function":
             draft.tool = None
+            self._tool_ended(content)
         elif name == "termination":
             end = Termination(content.termination_reason, content.sender, content.recipient)
             if end.sender in self._speakers:
                 self.terminations.append(end)
+
+    def _tool_ended(self, content: Any) -> None:
+        span = self._tools.pop(_call(content), None)
+        if span is not None:
+            failed = getattr(content, "is_exec_success", True) is False
+            agent = getattr(content, "recipient", None)
+            who = agent if isinstance(agent, str) else getattr(agent, "name", "")
+            self._scope.trace.end(span, f"{who}, failed" if failed else str(who or ""))
+
+
+def _call(content: Any) -> str:
+    """What an event of a tool's end has in common with that of its start."""
+    return str(getattr(content, "call_id", None) or content.func_name)
 
 
 def _agent(content: Any) -> str | None:
