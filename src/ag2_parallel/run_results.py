@@ -167,6 +167,25 @@ class RunResults(Mapping[str, ParallelTaskResult]):
             target.write_text(text + "\n", encoding="utf-8")
         return text
 
+    def timeline(self, path: str | Path) -> Path:
+        """Write a page that shows the run: when what happened, what failed and why, tokens, cost and transcripts.
+
+        Args:
+            path: `.html` for the whole report, one file that loads nothing from elsewhere; `.svg` or `.png` for the
+                Gantt alone, which needs matplotlib (`pip install "ag2-parallel[plots]"`). Its owner alone can read it.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: For any other ending.
+            MissingExtraError: If matplotlib is needed and not there.
+            OSError: If the file cannot be written.
+        """
+        from ag2_parallel.reporting.timeline import write_timeline
+
+        return write_timeline(self.to_dict(), path)
+
     def to_pandas(self) -> Any:
         """A pandas DataFrame with one row for each task."""
         try:

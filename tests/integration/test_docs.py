@@ -213,7 +213,7 @@ def names_of(cls):
         ("tasks-and-results.md", "Status", lambda: sorted(map(str, ag2_parallel.TaskStatus))),
         ("tasks-and-results.md", "TaskError", lambda: names_of(ag2_parallel.TaskError)),
         ("tasks-and-results.md", "AttemptRecord", lambda: names_of(results.AttemptRecord)),
-        ("tasks-and-results.md", "Span", lambda: set(spans.Span._fields)),
+        ("tasks-and-results.md", "Span", lambda: sorted(spans.Span._fields)),
         ("tasks-and-results.md", "Usage", lambda: sorted([*names_of(usage.Usage), "total_tokens"])),
         (
             "tasks-and-results.md",

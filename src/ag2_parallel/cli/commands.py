@@ -93,6 +93,29 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
     raise typer.Exit(_exit_code(run))
 
 
+@app.command()
+def timeline(
+    source: Annotated[Path, typer.Argument(help="Results as JSON.", metavar="RESULTS")],
+    run: Annotated[str | None, typer.Argument(help="The run, where the file holds several.")] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="File ending in .html, .svg or .png; default: RESULTS with the ending .html.")
+    ] = None,
+) -> None:
+    """Make a page of a run that is over: what happened when, what failed and why, tokens, cost, transcripts.
+
+    The page is one file that loads nothing from elsewhere. Pictures show the Gantt alone and need matplotlib.
+    """
+
+    def write(_termination: Termination) -> int:
+        from ag2_parallel.cli.timeline import write_timeline
+
+        write_timeline(source, run, out, _say)
+        return exit_codes.OK
+
+    raise typer.Exit(_exit_code(write))
+
+
 def _exit_code(command: Callable[[Termination], int]) -> int:
     """Run a command; its errors become a message and an exit code."""
     with Termination() as termination:
