@@ -151,6 +151,7 @@ class ForeignCall:
             self._attempt.filtered = emptied_by_filter(record)
             self._attempt.side.alive()
             self._events.replayed(record.usage)
+            self._span.ended("replayed")
         return record
 
     async def _admitted(self) -> None:
