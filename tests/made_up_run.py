@@ -59,7 +59,7 @@ def made_up_run(count=6, *, workers=None, seed=3, words_a_message=60, messages=8
     metrics = RunMetrics()
     for result in results:
         metrics.count(result)
-    told = metrics.to_dict(wall=max(free), peak=workers, abandoned=0, lag_max=0.01)
+    told = metrics.to_dict(wall=max(free), peak=workers, abandoned=0, lag_max=0.01, workers=workers)
     return RunResults(results, run_id="night-2026-03-02", metrics=told)
 
 
