@@ -33,7 +33,7 @@ from ag2_parallel.core.upstream import Upstream
 from ag2_parallel.events import RunStarted
 from ag2_parallel.preparation import Preparation
 from ag2_parallel.redaction import Redactor
-from ag2_parallel.reporting.log_lines import ProgressLines
+from ag2_parallel.reporting.progress import Progress
 from ag2_parallel.run_record import RunRecord, store_of
 from ag2_parallel.run_results import RunResults
 from ag2_parallel.workers.attempt import CURRENT, Attempt
@@ -79,8 +79,8 @@ class ActiveRun:
         self.outlet = Outlet(streamed=streamed)
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
-        observers = [*observers, *options.observers, *([ProgressLines()] if options.progress is not False else [])]
-        self._broadcast = Broadcast(observers, self.run_id)
+        self._progress = Progress(options.progress, asks=callable(options.human_input))
+        self._broadcast = Broadcast([*observers, *options.observers, *self._progress.observers], self.run_id)
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)
         self._record = RunRecord(store_of(options.journal), policy, self.redactor)
@@ -224,6 +224,7 @@ class ActiveRun:
     # ---- while it runs
 
     def _open(self) -> None:
+        self._progress.open()
         self._console.open()
         atexit.register(self.exit)
         outer = CURRENT.get()
@@ -272,6 +273,7 @@ class ActiveRun:
             self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
             self._console.close()
+            self._progress.close()
             self._hooks.close()
         finally:
             if self._submitted is not None:

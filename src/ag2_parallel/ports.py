@@ -44,7 +44,7 @@ class Clock(Protocol):
 
 
 class Observer(Protocol):
-    """Told of every event, one at a time, in order."""
+    """Told of events, one at a time, in order: of all, or of those at least that its attribute `wants` lists."""
 
     def __call__(self, event: Event, /) -> object:
         """Take one event."""
@@ -206,7 +206,7 @@ class AttemptScope(Protocol):
 
     @property
     def observed(self) -> bool:
-        """Whether anybody listens, so that costly fields of an event need not be made."""
+        """Whether anybody listens to `AgentEvent`s, so that their costly fields need not be made."""
 
     def claim(self, made: object) -> None:
         """Take an object that a factory returned for this attempt; `SharedAgentError` if another task has it."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
-from ag2_parallel.events import RunWarning, TaskReported
+from ag2_parallel.events import AgentEvent, ModelCallFinished, RunWarning, TaskReported
 from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.spans import Trace
@@ -58,7 +58,7 @@ class Attempt:
             alive=self.sign_of_life,
             waiting=lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
             emit=self.emit,
-            observed=services.observed,
+            observed=lambda: services.observed(ModelCallFinished),
             index=order.index,
             cut_off=self._cut_off,
             group=order.task.group,
@@ -249,7 +249,7 @@ class Attempt:
 
     def emit(self, event: type[Event], **fields: Any) -> None:
         """See `ports.AttemptScope`."""
-        if self._services.observed():
+        if self._services.observed(event):
             with self.signal.own_code():
                 self._services.emit(
                     event, task=self.order.task.name, index=self.order.index, attempt=self.order.attempt, **fields
@@ -258,7 +258,7 @@ class Attempt:
     @property
     def observed(self) -> bool:
         """See `ports.AttemptScope`."""
-        return self._services.observed()
+        return self._services.observed(AgentEvent)
 
     def claim(self, made: object) -> None:
         """See `ports.AttemptScope`."""

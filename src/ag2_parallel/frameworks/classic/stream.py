@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ag2_parallel.events import AgentEvent
+from ag2_parallel.events import AgentActive, AgentEvent
 from ag2_parallel.tasks import HumanInputRequest
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ class TaskStream:
         scope.sign_of_life()
         content = getattr(message, "content", message)
         name = str(getattr(message, "type", type(message).__name__))
+        at_work = scope.draft.agent, scope.draft.tool
         self._note(name, content)
+        if (scope.draft.agent, scope.draft.tool) != at_work:
+            scope.emit(AgentActive, agent=scope.draft.agent, tool=scope.draft.tool)
         if scope.observed:
             scope.emit(AgentEvent, name=name, agent=_agent(content), content=scope.redactor.value(_plain(content)))
         try:
