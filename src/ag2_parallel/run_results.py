@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, overload
 
 from ag2_parallel.errors import MissingExtraError, RunFailedError
-from ag2_parallel.redaction import masked_text
-from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus, plain, preview
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus, plain
 from ag2_parallel.usage import Usage
 
 
@@ -202,14 +200,9 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         return f"RunResults({counts or 'empty'}{ignored}{stopped})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(masked_text(result.name))}</td><td>{result.status}</td><td>{result.duration:.2f} s</td>"
-            f"<td>{escape(preview(result.output if result.ok else result.error))}</td></tr>"
-            for result in self._list[:200]
-        )
-        head = "<tr><th>task</th><th>status</th><th>duration</th><th>output or error</th></tr>"
-        more = f"<p>and {len(self._list) - 200} more</p>" if len(self._list) > 200 else ""
-        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>{more}"
+        from ag2_parallel.reporting.notebook_html import results_html
+
+        return results_html(self)
 
 
 def failure_message(bad: Sequence[ParallelTaskResult], total: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ag2_parallel import events
+from ag2_parallel.results import TaskStatus
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class RunView:
 
     Attributes:
         total: How many tasks; None where they are read lazily.
-        counts: Settled tasks by status.
+        counts: Settled tasks by status, the succeeded first.
         running: Those that have started, by index, the oldest first.
         usage: Of the settled tasks.
         notes: Sentences for the reader that were not shown yet.
@@ -158,7 +159,8 @@ class RunView:
             task.attempt, task.again, task.said = event.attempt or 1, None, None
 
     def _task_finished(self, event: events.TaskFinished) -> None:
-        self.counts[event.status] = self.counts.get(event.status, 0) + 1
+        counts = self.counts | {event.status: self.counts.get(event.status, 0) + 1}
+        self.counts = {status: counts[status] for status in map(str, TaskStatus) if status in counts}
         if event.index is not None:
             self.running.pop(event.index, None)
         self._tokens += event.usage.total_tokens
