@@ -224,13 +224,12 @@ class ActiveRun:
     # ---- while it runs
 
     def _open(self) -> None:
-        self._progress.open()
+        self._hooks.enter_context(self._progress)
         self._console.open()
         atexit.register(self.exit)
         outer = CURRENT.get()
         if outer is not None:  # a run inside a task ends with that task
-            stop = partial(self.run.stop, "cancelled", stop_running=True)
-            self._hooks.enter_context(outer.signal.on_stop(stop))
+            self._hooks.enter_context(outer.signal.on_stop(partial(self.run.stop, "cancelled", stop_running=True)))
         self._machinery.engine.post(self._lag.begin)
 
     def _settled(self, result: ParallelTaskResult) -> None:
@@ -273,7 +272,6 @@ class ActiveRun:
             self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
             self._console.close()
-            self._progress.close()
             self._hooks.close()
         finally:
             if self._submitted is not None:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from ag2_parallel import ParallelAgentRunner, ParallelTask
 from made_up_run import made_up_run
 
 
@@ -52,3 +53,18 @@ def test_what_cannot_be_shown_is_said_in_a_line(tmp_path, content, arguments, to
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_run_of_a_journal_becomes_the_same_page(tmp_path):
+    journal = tmp_path / "runs.db"
+    runner = ParallelAgentRunner(journal=journal, progress=False, max_workers=2)
+    runner.run([ParallelTask("early", run=lambda ctx: "the first run")], run_id="first")
+    runner.run([ParallelTask(f"late {n}", run=lambda ctx: 1 / ctx.index) for n in range(3)], run_id="second")
+    done = timeline("runs.db", cwd=tmp_path)
+    assert done.stderr == "ag2-parallel: runs.html: RunResults(2 succeeded, 1 failed)\n"
+    assert "late 2" in (tmp_path / "runs.html").read_text()
+    assert timeline("runs.db", "first", "--out", "first.html", cwd=tmp_path).returncode == 0
+    assert "the first run" in (tmp_path / "first.html").read_text()
+    done = timeline("runs.db", "frist", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did you mean 'first'?" in done.stderr

@@ -95,11 +95,13 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
 
 @app.command()
 def timeline(
-    source: Annotated[Path, typer.Argument(help="Results as JSON.", metavar="RESULTS")],
-    run: Annotated[str | None, typer.Argument(help="The run, where the file holds several.")] = None,
+    source: Annotated[Path, typer.Argument(help="A journal, or results as JSON.", metavar="FILE")],
+    run: Annotated[
+        str | None, typer.Argument(help="The run of a journal; default: the last one.", metavar="[RUN]")
+    ] = None,
     *,
     out: Annotated[
-        Path | None, typer.Option(help="File ending in .html, .svg or .png; default: RESULTS with the ending .html.")
+        Path | None, typer.Option(help="File ending in .html, .svg or .png; default: FILE with the ending .html.")
     ] = None,
 ) -> None:
     """Make a page of a run that is over: what happened when, what failed and why, tokens, cost, transcripts.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.results import ParallelTaskResult, TaskStatus
 from ag2_parallel.run_results import RunResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 _JOURNAL: Final = b"SQLite format 3\x00"
@@ -20,7 +23,7 @@ def write_timeline(source: Path, run: str | None, out: Path | None, say: Callabl
 
     Args:
         source: A file that `RunResults.to_json` wrote, or a journal.
-        run: The run of a journal; None: its only or last one.
+        run: The run of a journal; None: the one taken last.
         out: Where to; None: `source` with the ending `.html`.
         say: Told where the file is.
 
@@ -52,7 +55,43 @@ def _results(source: Path, run: str | None) -> RunResults:
 
 
 def _from_journal(source: Path, run: str | None) -> RunResults:
-    named = "" if run is None else f" of run {run!r}"
-    raise ConfigurationError(
-        f"{source}: this version shows no timeline{named} from a journal; write the results with results.to_json(path)"
-    )
+    from ag2_parallel.journal import housekeeping
+    from ag2_parallel.journal.reading import result_of
+    from ag2_parallel.journal.sqlite import SqliteJournal
+
+    store = SqliteJournal(source)
+    listing = housekeeping.find_run(store, run)
+    results = []
+    for row in housekeeping.tasks(store, listing):
+        if row.status is None:  # its process died, or it runs now
+            unsettled = ParallelTaskResult(name=row.name, index=row.place, status=TaskStatus.CANCELLED)
+            results.append(replace(unsettled, attempts=row.attempts, stop_reason=housekeeping.UNFINISHED))
+        else:
+            with store.reading() as db:
+                results.append(result_of(db, source, row))
+    return RunResults(results, run_id=listing.run_id, stop_reason=listing.stop_reason, metrics=_metrics(results))
+
+
+def _metrics(results: Sequence[ParallelTaskResult]) -> dict[str, Any]:
+    """What can be said of a run from its results alone."""
+    ran = [(result.started_at, result.duration) for result in results if result.started_at is not None]
+    if not ran:
+        return {}
+    began = min(started.timestamp() for started, _ in ran)
+    wall = max(started.timestamp() + seconds for started, seconds in ran) - began
+    task_seconds = sum(seconds for _, seconds in ran)
+    mean = task_seconds / wall if wall > 0 else 0.0
+    return {
+        "wall": wall,
+        "task_seconds": task_seconds,
+        "longest": max(seconds for _, seconds in ran),
+        "speedup": mean,
+        "concurrency": {"mean": mean, "peak": _peak([(s.timestamp(), s.timestamp() + d) for s, d in ran])},
+        "waited": sum(result.waited for result in results),
+    }
+
+
+def _peak(spans: Sequence[tuple[float, float]]) -> int:
+    """The most that ran at once."""
+    changes = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
+    return max(accumulate(change for _, change in changes))

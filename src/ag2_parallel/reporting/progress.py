@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ag2_parallel.reporting.log_lines import ProgressLines
 from ag2_parallel.reporting.terminal import is_terminal
@@ -39,13 +39,14 @@ class Progress:
         """Take one event."""
         self._shown(event)
 
-    def open(self) -> None:
+    def __enter__(self) -> Self:
         """The run starts; in the thread of its caller."""
         if self._live is not None and self._live.open():
             self._shown = self._live
+        return self
 
-    def close(self) -> None:
-        """The run is over, and everybody was told. A second call does nothing."""
+    def __exit__(self, *_: object) -> None:
+        """The run is over, and everybody was told."""
         if self._live is not None:
             self._live.close()
 

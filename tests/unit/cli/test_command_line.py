@@ -19,7 +19,7 @@ def test_help_offers_the_commands_and_goes_to_standard_output(capsys):
     assert main(["--help"]) == exit_codes.OK
     out, err = capsys.readouterr()
     lines = out.split("Commands:")[1].strip().splitlines()
-    assert [line.split()[0] for line in lines] == ["demo", "runs", "show", "export", "prune", "timeline"]
+    assert [line.split()[0] for line in lines] == ["demo", "timeline", "runs", "show", "export", "prune"]
     assert err == ""
 
 
