@@ -31,6 +31,7 @@ from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, T
 from ag2_parallel.run_handle import RunHandle, RunStatus
 from ag2_parallel.run_results import RunResults
 from ag2_parallel.runner import ParallelAgentRunner, run_agents_parallel
+from ag2_parallel.spans import Span
 from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext, Template
 from ag2_parallel.usage import Usage
 
@@ -64,6 +65,7 @@ __all__ = [
     "RunResults",
     "RunStatus",
     "SharedAgentError",
+    "Span",
     "TaskContext",
     "TaskError",
     "TaskStatus",

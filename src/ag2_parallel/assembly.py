@@ -32,7 +32,7 @@ from ag2_parallel.events import RunStarted
 from ag2_parallel.preparation import Preparation
 from ag2_parallel.readable_run import ReadableRun
 from ag2_parallel.redaction import Redactor
-from ag2_parallel.reporting.log_lines import ProgressLines
+from ag2_parallel.reporting.progress import Progress
 from ag2_parallel.run_record import RunRecord, store_of
 from ag2_parallel.workers.attempt import CURRENT, Attempt
 from ag2_parallel.workers.console import ConsoleRouter
@@ -75,8 +75,8 @@ class ActiveRun(ReadableRun):
         self.outlet = Outlet(streamed=streamed)
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
-        observers = [*observers, *options.observers, *([ProgressLines()] if options.progress is not False else [])]
-        self._broadcast = Broadcast(observers, self.run_id)
+        self._progress = Progress(options.progress, asks=callable(options.human_input))
+        self._broadcast = Broadcast([*observers, *options.observers, *self._progress.observers], self.run_id)
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)
         self._record = RunRecord(store_of(options.journal), policy, self.redactor)
@@ -223,12 +223,12 @@ class ActiveRun(ReadableRun):
     # ---- while it runs
 
     def _open(self) -> None:
+        self._hooks.enter_context(self._progress)
         self._console.open()
         atexit.register(self.exit)
         outer = CURRENT.get()
         if outer is not None:  # a run inside a task ends with that task
-            stop = partial(self.run.stop, "cancelled", stop_running=True)
-            self._hooks.enter_context(outer.signal.on_stop(stop))
+            self._hooks.enter_context(outer.signal.on_stop(partial(self.run.stop, "cancelled", stop_running=True)))
         self._machinery.engine.post(self._lag.begin)
 
     def _settled(self, result: ParallelTaskResult) -> None:

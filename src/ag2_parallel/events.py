@@ -136,6 +136,15 @@ class AgentEvent(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentActive(Event):
+    """Another agent is at work, or another tool of its; `tool` is None while it is no tool."""
+
+    agent: str | None
+    tool: str | None
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallQueued(Event):
     """A model call, or its next try, stands before the limits."""
 

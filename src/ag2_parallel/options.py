@@ -95,7 +95,7 @@ class Options:
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
         console: "quiet" hides AG2's own output; "prefix" and "grouped" show it with the task's name.
-        progress: Lines about the run on stderr; "auto" and True show them, False does not.
+        progress: "auto" and True show progress on stderr, live on a terminal or in a notebook, else as lines; False does not.
         directory: Root of the tasks' own folders; None: under the system's temporary folder.
         resources: Factories of things all tasks share, by name.
         redact: Applied to all text before it is stored or printed; keys are masked in any case.

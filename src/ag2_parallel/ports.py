@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from ag2_parallel.spans import Spans
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ag2_parallel.events import Event
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import ParallelTaskResult, TaskError
+    from ag2_parallel.spans import Trace
     from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext
     from ag2_parallel.usage import Usage
 
@@ -41,7 +44,7 @@ class Clock(Protocol):
 
 
 class Observer(Protocol):
-    """Told of every event, one at a time, in order."""
+    """Told of events, one at a time, in order: of all, or of those at least that its attribute `wants` lists."""
 
     def __call__(self, event: Event, /) -> object:
         """Take one event."""
@@ -175,6 +178,7 @@ class AttemptScope(Protocol):
     gate: AttemptGate
     draft: Draft
     redactor: Redactor
+    trace: Trace
 
     def check(self) -> None:
         """A checkpoint of the task's own: raise `TaskStopped` if it has to end."""
@@ -202,7 +206,7 @@ class AttemptScope(Protocol):
 
     @property
     def observed(self) -> bool:
-        """Whether anybody listens, so that costly fields of an event need not be made."""
+        """Whether anybody listens to `AgentEvent`s, so that their costly fields need not be made."""
 
     def claim(self, made: object) -> None:
         """Take an object that a factory returned for this attempt; `SharedAgentError` if another task has it."""
@@ -320,6 +324,7 @@ class Snapshot:
     usage: Usage
     waited: float
     directory: str | None = None
+    spans: Spans = field(default_factory=Spans)
 
 
 class Backend(Protocol):

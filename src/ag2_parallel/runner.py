@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
@@ -388,6 +388,14 @@ class ParallelAgentRunner:
         return (
             f"ParallelAgentRunner(max_workers={o.max_workers}, timeout={o.timeout}, handle_errors={o.handle_errors!r})"
         )
+
+    def _repr_html_(self) -> str:
+        from ag2_parallel.reporting.notebook_html import options_html
+
+        default = Options()
+        names = [each.name for each in fields(Options)]
+        given = {name: value for name in names if (value := getattr(self._options, name)) != getattr(default, name)}
+        return options_html(given)
 
 
 def _either(max_workers: int | None, options: RunnerOptions) -> int | None:

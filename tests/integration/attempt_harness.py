@@ -64,7 +64,7 @@ class Attempts:
             clock=SystemClock(),
             task_error=task_error,
             emit=lambda event, **fields: self.events.append(event(run_id="r", **fields)),
-            observed=lambda: True,
+            observed=lambda _kind=None: True,
             console=lambda _name: [],
             open_gate=self._gate,
             tape=lambda _order: tape,

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pytest
 
 import ag2_parallel
-from ag2_parallel import error_kinds, errors, events, options, results, tasks, usage
+from ag2_parallel import error_kinds, errors, events, options, results, spans, tasks, usage
 from ag2_parallel.cli.task_files import models
 from ag2_parallel.cli.task_files.checking import checked
 from ag2_parallel.cli.task_files.models import TaskFile
@@ -224,6 +224,7 @@ def names_of(cls):
         ("tasks-and-results.md", "Status", lambda: sorted(map(str, ag2_parallel.TaskStatus))),
         ("tasks-and-results.md", "TaskError", lambda: names_of(ag2_parallel.TaskError)),
         ("tasks-and-results.md", "AttemptRecord", lambda: names_of(results.AttemptRecord)),
+        ("tasks-and-results.md", "Span", lambda: sorted(spans.Span._fields)),
         ("tasks-and-results.md", "Usage", lambda: sorted([*names_of(usage.Usage), "total_tokens"])),
         (
             "tasks-and-results.md",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ag2_parallel.cli import journal_commands
+from ag2_parallel.cli import exit_codes, journal_commands
 from ag2_parallel.cli.doctor_command import doctor
 from ag2_parallel.cli.frame import exit_code, say
 from ag2_parallel.cli.map_command import map_rows
@@ -94,6 +94,31 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
         return Demonstration(options, say, termination).run()
 
     raise typer.Exit(exit_code(run))
+
+
+@app.command()
+def timeline(
+    source: Annotated[Path, typer.Argument(help="A journal, or results as JSON.", metavar="FILE")],
+    run: Annotated[
+        str | None, typer.Argument(help="The run of a journal; default: the last one.", metavar="[RUN]")
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="File ending in .html, .svg or .png; default: FILE with the ending .html.")
+    ] = None,
+) -> None:
+    """Make a page of a run that is over: what happened when, what failed and why, tokens, cost, transcripts.
+
+    The page is one file that loads nothing from elsewhere. Pictures show the Gantt alone and need matplotlib.
+    """
+
+    def write(_termination: Termination) -> int:
+        from ag2_parallel.cli.timeline import write_timeline
+
+        write_timeline(source, run, out, say)
+        return exit_codes.OK
+
+    raise typer.Exit(exit_code(write))
 
 
 app.command("run")(run_files)

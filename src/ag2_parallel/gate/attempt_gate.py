@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.gate.call import Call
@@ -20,6 +21,7 @@ from ag2_parallel.gate.terms import Terms
 from ag2_parallel.gate.through import ThroughClient
 from ag2_parallel.gate.turn import Turn
 from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
+from ag2_parallel.spans import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -103,6 +105,8 @@ class AttemptSide:
         failed: Told why the task fails, whatever its code makes of that; the attempt has to end. From any thread.
         cassette: The run's; None: it has none.
         tape: The attempt's recorded calls, and where its own are written down; None: neither.
+        trace: Where calls and their waits are written down.
+        speaker: The agent at work, where known.
     """
 
     retry: RetryPolicy
@@ -123,6 +127,8 @@ class AttemptSide:
     failed: Callable[[Exception], None] = lambda _error: None
     cassette: Cassette | None = None
     tape: CallTape | None = None
+    trace: Trace = field(default_factory=lambda: Trace(time.monotonic))
+    speaker: Callable[[], str | None] = lambda: None
 
 
 class GatedAttempt:
@@ -168,9 +174,9 @@ class GatedAttempt:
         free = self.side.cassette is not None and self.side.cassette.plays
         return FreeTurn(events) if free else Turn(asked, self, tally, events)
 
-    async def sleep(self, delay: float) -> None:
-        """The wait between two tries."""
-        with self.waits():
+    async def sleep(self, delay: float, reason: str) -> None:
+        """The wait for the next try after a failure."""
+        with self.waits(f"the next try after {reason}"):
             await asyncio.sleep(delay if self.side.cassette is None else self.side.cassette.scaled(delay))
 
     @property
@@ -257,9 +263,10 @@ class GatedAttempt:
         self.shared.calls.discard(call)
 
     @contextmanager
-    def waits(self) -> Iterator[None]:
-        """While inside, a call waits; overlapping waits of several calls count once."""
+    def waits(self, what: str) -> Iterator[None]:
+        """While inside, a call waits for `what`; overlapping waits of several calls count once."""
         clock, (before, _) = self.shared.clock, self._waited
+        span = self.side.trace.begin("wait", what)
         if self._waits == 0:
             self._waited = (before, clock.monotonic())
             self.side.waiting(True)  # noqa: FBT003 - a message
@@ -267,6 +274,7 @@ class GatedAttempt:
         try:
             yield
         finally:
+            self.side.trace.end(span)
             self._waits -= 1
             if self._waits == 0:
                 before, since = self._waited

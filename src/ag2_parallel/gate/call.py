@@ -17,6 +17,7 @@ import httpx
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
+from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
 from ag2_parallel.gate.hedging import first_good
 from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
@@ -79,6 +80,7 @@ class Call:
         self._doubted = False
         self._on_the_wire = False
         self._started = 0.0
+        self._span: CallSpan  # begins on the loop
 
     def start(self) -> None:
         """Begin, unless the attempt was cut meanwhile."""
@@ -91,6 +93,7 @@ class Call:
             self._replay(record)
             return
         self._started = self._attempt.shared.clock.monotonic()
+        self._span = CallSpan(self._attempt.side, self._tally)
         self._attempt.entered(self)
         self.task = self._attempt.shared.loop.create_task(self._until_answered())
         # Not a `finally` inside: a task that is cancelled before its first step never gets there.
@@ -103,6 +106,7 @@ class Call:
         self._attempt.filtered = emptied_by_filter(record)
         self._attempt.side.alive()
         self._events.replayed(record.usage)
+        CallSpan(self._attempt.side, self._tally).ended("replayed")
         for part in recorded_parts(record):
             self.relay.put(part)
         self.relay.end()
@@ -142,6 +146,7 @@ class Call:
             return
         self.settled = True
         self._account_for_the_rest()
+        self._span.ended(status)
         if self._events.wanted:
             self._events.finished(status, self._duration(), usage_of([self._tally]))
 
@@ -170,7 +175,7 @@ class Call:
                 return
             self._tally.retried += 1
             self._events.retrying(failure.outcome.reason, decision.delay)
-            await self._attempt.sleep(decision.delay)
+            await self._attempt.sleep(decision.delay, failure.outcome.reason)
 
     async def _try(self, turn: Turn | FreeTurn) -> Failure | None:
         """Send the request; None where the answer is on its way to the worker."""

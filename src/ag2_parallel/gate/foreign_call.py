@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
+from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure
 from ag2_parallel.gate.meter import usage_of
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter
@@ -92,6 +93,7 @@ class ForeignCall:
         self._tries = 0
         self._started = attempt.shared.clock.monotonic()
         self._cut: str | None = None
+        self._span = CallSpan(attempt.side, self._tally)
 
     def made(
         self,
@@ -149,6 +151,7 @@ class ForeignCall:
             self._attempt.filtered = emptied_by_filter(record)
             self._attempt.side.alive()
             self._events.replayed(record.usage)
+            self._span.ended("replayed")
         return record
 
     async def _admitted(self) -> None:
@@ -199,7 +202,7 @@ class ForeignCall:
         if isinstance(decision, Again):
             self._tally.retried += 1
             self._events.retrying(reason, decision.delay)
-            await attempt.sleep(decision.delay)
+            await attempt.sleep(decision.delay, reason)
         else:
             self._settle(reason)
         return decision
@@ -208,6 +211,7 @@ class ForeignCall:
         if self.settled:
             return
         self.settled = True
+        self._span.ended(status)
         if self._events.wanted:
             self._events.finished(status, self._duration(), usage_of([self._tally]))
 

@@ -64,7 +64,7 @@ class Turn:
             self._events.queued()
         if ticket.state == "waiting":
             try:
-                with attempt.waits():
+                with attempt.waits(ticket.cause.name if ticket.cause is not None else "a limit"):
                     await self._turnstile.wait(ticket)
             finally:
                 if ticket.cause is not None:

@@ -10,15 +10,14 @@ import json
 import zlib
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.records import CallRecord, RunHeader
-from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus, plain
+from ag2_parallel.results import ParallelTaskResult, plain
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from ag2_parallel.events import Event
 
@@ -124,30 +123,7 @@ def _without_what_breaks(result: ParallelTaskResult, mask: Mask, error: Exceptio
 
 def decode_result(data: bytes) -> ParallelTaskResult:
     """A result again; its values are plain data."""
-    stored: dict[str, Any] = from_json(unpack(data))
-    stored["status"] = TaskStatus(stored["status"])
-    stored["usage"] = decode_usage(stored["usage"])
-    stored["error"] = _decode_error(stored["error"])
-    stored["attempt_log"] = [_decode_attempt(record) for record in stored["attempt_log"]]
-    stored["directory"] = Path(stored["directory"]) if stored["directory"] is not None else None
-    for name in ("started_at", "finished_at"):
-        stored[name] = datetime.fromisoformat(stored[name]) if stored[name] else None
-    known = ParallelTaskResult.__dataclass_fields__
-    return ParallelTaskResult(**{name: value for name, value in stored.items() if name in known})
-
-
-def _decode_error(stored: dict[str, Any] | None) -> TaskError | None:
-    return None if stored is None else TaskError(**stored)
-
-
-def _decode_attempt(stored: dict[str, Any]) -> AttemptRecord:
-    return AttemptRecord(**stored | {"status": TaskStatus(stored["status"]), "error": _decode_error(stored["error"])})
-
-
-def decode_usage(stored: Mapping[str, Any]) -> Usage:
-    """A usage again, from what `Usage.to_dict` gave."""
-    rest = {name: value for name, value in stored.items() if name not in {"total_tokens", "by_model"}}
-    return Usage(**rest, by_model={model: decode_usage(each) for model, each in stored.get("by_model", {}).items()})
+    return ParallelTaskResult.from_dict(from_json(unpack(data)))
 
 
 def encode_header(header: RunHeader, mask: Mask) -> bytes:
@@ -189,7 +165,7 @@ def decode_call(digest: str, about: bytes, body: bytes) -> CallRecord:
     """A call again."""
     stored = from_json(about)
     stored["headers"] = tuple((name, value) for name, value in stored["headers"])
-    stored["usage"] = decode_usage(stored["usage"])
+    stored["usage"] = Usage.from_dict(stored["usage"])
     return CallRecord(digest=digest, body=unpack(body), **stored)
 
 

@@ -11,16 +11,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
-from ag2_parallel.events import RunWarning, TaskReported
+from ag2_parallel.events import AgentEvent, ModelCallFinished, RunWarning, TaskReported
 from ag2_parallel.once import EFFECTS
 from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
+from ag2_parallel.spans import Trace
 from ag2_parallel.tasks import TaskContext, safe_file_name
 from ag2_parallel.workers.coroutines import Coroutines
 from ag2_parallel.workers.effects import AttemptEffects
 from ag2_parallel.workers.factories import takes_argument
 from ag2_parallel.workers.locating import locate
 from ag2_parallel.workers.prompts import rendered
+from ag2_parallel.workers.rejection import refuse_rejected
 from ag2_parallel.workers.stop_signal import StopSignal
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Attempt:
         self.signal = StopSignal()
         self.draft = Draft(console=services.console(order.task.name))
         self.redactor = services.redactor
+        self.trace = Trace(services.clock.monotonic)
         self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
         self._directory = services.directory / safe_file_name(order.task.name, order.index)
         self._ctx: TaskContext | None = None
@@ -60,7 +63,7 @@ class Attempt:
             alive=self.sign_of_life,
             waiting=lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
             emit=self.emit,
-            observed=services.observed,
+            observed=lambda: services.observed(ModelCallFinished),
             index=order.index,
             cut_off=self._cut_off,
             group=order.task.group,
@@ -68,6 +71,8 @@ class Attempt:
             task=order.task.name,
             failed=self._fail,
             tape=services.tape(order),
+            trace=self.trace,
+            speaker=lambda: self.draft.agent,
         )
 
     # ---- running
@@ -170,8 +175,7 @@ class Attempt:
         verdict: Any = accept(self._provisional(answer))
         if inspect.iscoroutine(verdict):
             verdict = self.run_coroutine(verdict)
-        if isinstance(verdict, str) or (verdict is not None and not verdict):
-            raise AnswerRejectedError(verdict or f"accept returned {verdict!r}")
+        refuse_rejected(verdict)
 
     def _provisional(self, answer: Answer) -> ParallelTaskResult:
         task, draft = self.order.task, self.draft
@@ -217,9 +221,11 @@ class Attempt:
     def waiting(self) -> Iterator[None]:
         """See `ports.AttemptScope`."""
         self._tell_waiting(waiting=True, on_person=True)
+        span = self.trace.begin("wait", "a person")
         try:
             yield
         finally:
+            self.trace.end(span)
             self._tell_waiting(waiting=False, on_person=True)
 
     def _tell_waiting(self, *, waiting: bool, on_person: bool) -> None:
@@ -257,7 +263,7 @@ class Attempt:
 
     def emit(self, event: type[Event], **fields: Any) -> None:
         """See `ports.AttemptScope`."""
-        if self._services.observed():
+        if self._services.observed(event):
             with self.signal.own_code():
                 self._services.emit(
                     event, task=self.order.task.name, index=self.order.index, attempt=self.order.attempt, **fields
@@ -266,7 +272,7 @@ class Attempt:
     @property
     def observed(self) -> bool:
         """See `ports.AttemptScope`."""
-        return self._services.observed()
+        return self._services.observed(AgentEvent)
 
     def claim(self, made: object) -> None:
         """See `ports.AttemptScope`."""
@@ -319,12 +325,8 @@ class Attempt:
 
     def snapshot(self) -> Snapshot:
         """What the attempt has now; safe from any thread."""
-        made = self._ctx is not None and self._ctx.directory_made
+        made, gate = self._ctx is not None and self._ctx.directory_made, self.gate
         directory = str(self._directory) if made else None
-        return Snapshot(draft=self.draft, usage=self.gate.usage(), waited=self.gate.waited(), directory=directory)
-
-
-class AnswerRejectedError(Exception):
-    """Raised where a task's `accept` refused the answer."""
-
-    kind = "rejected"
+        return Snapshot(
+            draft=self.draft, usage=gate.usage(), waited=gate.waited(), directory=directory, spans=self.trace.so_far()
+        )

@@ -35,7 +35,8 @@ class RunServices:
     clock: Clock
     task_error: Callable[..., TaskError]
     emit: Callable[..., None]
-    observed: Callable[[], bool]
+    observed: Callable[..., bool]
+    """Whether anybody listens to a kind of event, or to any."""
     console: Callable[[str], list[str]]
     """From a task's name to the list its console text is appended to."""
     open_gate: Callable[..., AttemptGate]

@@ -19,7 +19,7 @@ def test_help_lists_the_commands_and_goes_to_standard_output(capsys):
     assert main(["--help"]) == exit_codes.OK
     out, err = capsys.readouterr()
     listed = {line.split()[0] for line in out.split("Commands:")[1].strip().splitlines() if line.strip()}
-    assert {"demo", "run", "map", "schema", "doctor", "runs", "show", "export", "prune"} <= listed
+    assert {"demo", "run", "map", "schema", "doctor", "runs", "show", "export", "prune", "resume", "timeline"} <= listed
     assert err == ""
 
 
