@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import aclosing
 from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
-from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
+from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.options import Options, RunnerOptions
-from ag2_parallel.run_results import RunResults, failure_message
+from ag2_parallel.runs import Runs
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 
     from ag2_parallel.assembly import ActiveRun
-    from ag2_parallel.core.event_tap import EventTap
-    from ag2_parallel.core.resuming import Changed, Rerun, ResumePolicy, Uncertain
+    from ag2_parallel.core.resuming import Changed, Rerun, Uncertain
     from ag2_parallel.events import Event
-    from ag2_parallel.machinery import MachineryKeeper
     from ag2_parallel.policies import HandleErrors, Journal
-    from ag2_parallel.ports import Observer
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.run_handle import RunHandle
+    from ag2_parallel.run_results import RunResults
     from ag2_parallel.streaming import ResultStream
     from ag2_parallel.tasks import ParallelTask, RefusedTask, Template
 
@@ -68,17 +65,7 @@ class ParallelAgentRunner:
                 "handle_errors": handle_errors,
             }
         )
-        self._lock = threading.Lock()
-        self._made_keeper: MachineryKeeper | None = None
-
-    @property
-    def _keeper(self) -> MachineryKeeper:
-        from ag2_parallel.machinery import MachineryKeeper  # with the first run: importing the package stays cheap
-
-        with self._lock:
-            if self._made_keeper is None:
-                self._made_keeper = MachineryKeeper()
-            return self._made_keeper
+        self._runs = Runs(self._options)
 
     # ---- running
 
@@ -98,41 +85,15 @@ class ParallelAgentRunner:
             RunInterrupted: After Ctrl-C; it has `.results`.
             JournalError: The journal cannot be used, or another process holds the run; nothing was started.
         """
-        return self._waited_for(self._accepted(tasks, run_id, streamed=False))
-
-    def _waited_for(self, active: ActiveRun) -> RunResults:
-        from ag2_parallel.streaming import wait_for_end
-
-        if active.is_async:
-            raise ConfigurationError(
-                "tasks: an async iterable needs `await runner.arun(tasks)` or `runner.astream(tasks)`"
-            )
-        return self._driven(active, lambda: wait_for_end(active), active.take_results)
-
-    def _driven(
-        self, active: ActiveRun, wait: Callable[[], int], collected: Callable[[], Sequence[ParallelTaskResult]]
-    ) -> RunResults:
-        """Start a run, `wait` for its end and how often it was interrupted, and give the results `collected`."""
-        lease = active.open(self._keeper.lease)
-        try:
-            active.start(lease.machinery)
-            interrupts = wait()
-            results = active.results(collected())
-        finally:
-            lease.end()
-        if interrupts:
-            how = active.how_to_resume
-            later = f"; go on with: {how}" if how is not None else ""
-            raise RunInterrupted(f"interrupted; {results!r}{later}", results, how)
-        return self._checked(active, results)
+        return self._runs.waited_for(self._runs.accepted(tasks, run_id, streamed=False))
 
     async def arun(self, tasks: AsyncTasks, *, run_id: str | None = None) -> RunResults:
         """Like `run`, for async code: the loop stays free. Cancelling stops the run and waits for its clean-up."""
         from ag2_parallel.streaming import drained
 
-        active = self._accepted(tasks, run_id, streamed=True)
-        collected = [result async for result in drained(active, partial(active.open, self._keeper.lease))]
-        return self._checked(active, active.results(collected))
+        active = self._runs.accepted(tasks, run_id, streamed=True)
+        collected = [result async for result in drained(active, partial(active.open, self._runs.keeper.lease))]
+        return self._runs.checked(active, active.results(collected))
 
     a_run = arun
 
@@ -142,36 +103,36 @@ class ParallelAgentRunner:
         With `handle_errors="fail_fast"` it yields what there is and then raises `RunFailedError`. With
         `"ignore"` only the succeeded are yielded.
         """
-        active = self._accepted(tasks, run_id, streamed=True)
+        active = self._runs.accepted(tasks, run_id, streamed=True)
         if active.is_async:
             raise ConfigurationError("tasks: an async iterable needs `runner.astream(tasks)`")
         from ag2_parallel.streaming import ResultStream
 
         seen: list[ParallelTaskResult] = []
         stream = ResultStream(
-            active, partial(active.open, self._keeper.lease), lambda: self._end_of_stream(active, seen)
+            active, partial(active.open, self._runs.keeper.lease), lambda: self._runs.end_of_stream(active, seen)
         )
         return self._shown(stream, seen)
 
     def _shown(self, stream: ResultStream, seen: list[ParallelTaskResult]) -> Iterator[ParallelTaskResult]:
         with stream:
             for result in stream:
-                if self._keeps(result, seen):
+                if self._runs.keeps(result, seen):
                     yield result
 
     def astream(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[ParallelTaskResult, None]:
         """Like `stream`, for async code."""
-        return self._ashown(self._accepted(tasks, run_id, streamed=True))
+        return self._ashown(self._runs.accepted(tasks, run_id, streamed=True))
 
     async def _ashown(self, active: ActiveRun) -> AsyncGenerator[ParallelTaskResult, None]:
         from ag2_parallel.streaming import drained
 
         seen: list[ParallelTaskResult] = []
-        async with aclosing(drained(active, partial(active.open, self._keeper.lease))) as results:
+        async with aclosing(drained(active, partial(active.open, self._runs.keeper.lease))) as results:
             async for result in results:
-                if self._keeps(result, seen):
+                if self._runs.keeps(result, seen):
                     yield result
-        self._end_of_stream(active, seen)
+        self._runs.end_of_stream(active, seen)
 
     def map(
         self,
@@ -236,7 +197,7 @@ class ParallelAgentRunner:
         from ag2_parallel.core.resuming import ResumePolicy
         from ag2_parallel.streaming import deliver
 
-        active = self._accepted(tasks, run_id, streamed=True, policy=ResumePolicy(rerun, changed, uncertain))
+        active = self._runs.accepted(tasks, run_id, streamed=True, policy=ResumePolicy(rerun, changed, uncertain))
         if active.is_async:
             raise ConfigurationError("tasks: `deliver` takes no async iterable")
         failed: list[ParallelTaskResult] = []
@@ -246,7 +207,7 @@ class ParallelAgentRunner:
                 failed.append(result)
             take(result)
 
-        return self._driven(active, lambda: deliver(active, taken), lambda: failed)
+        return self._runs.driven(active, lambda: deliver(active, taken), lambda: failed)
 
     def start(self, tasks: Tasks = (), *, run_id: str | None = None) -> RunHandle:
         """Start a run and return at once with a handle on it: more tasks, pause, workers, cancel, status, results.
@@ -255,10 +216,10 @@ class ParallelAgentRunner:
         """
         from ag2_parallel.run_handle import RunHandle
 
-        active = self._accepted(tasks, run_id, streamed=False)
+        active = self._runs.accepted(tasks, run_id, streamed=False)
         if active.is_async:
             raise ConfigurationError("tasks: `start` takes no async iterable; submit its tasks to the handle")
-        return RunHandle(active, active.open(self._keeper.lease), self._checked)
+        return RunHandle(active, active.open(self._runs.keeper.lease), self._runs.checked)
 
     def resume(
         self,
@@ -301,7 +262,7 @@ class ParallelAgentRunner:
                 f"run {run_id!r}: its tasks cannot be found again from the journal; pass them: runner.resume(journal, tasks)"
             )
         given = tasks if tasks is not None else source["attribute"]
-        return self._waited_for(self._accepted(given, run_id, streamed=False, options=options, policy=policy))
+        return self._runs.waited_for(self._runs.accepted(given, run_id, streamed=False, options=options, policy=policy))
 
     def events(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[Event]:
         """Run the tasks and yield what happens, all tasks merged into one stream that ends with `RunFinished`.
@@ -310,77 +271,28 @@ class ParallelAgentRunner:
         """
         from ag2_parallel.event_stream import event_stream
 
-        tap, active = self._tapped(tasks, run_id)
+        tap, active = self._runs.tapped(tasks, run_id)
         if active.is_async:
             raise ConfigurationError("tasks: an async iterable needs `runner.aevents(tasks)`")
-        return event_stream(active, tap, partial(active.open, self._keeper.lease), self._checked)
+        return event_stream(active, tap, partial(active.open, self._runs.keeper.lease), self._runs.checked)
 
     def aevents(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[Event, None]:
         """Like `events`, for async code."""
         from ag2_parallel.event_stream import async_event_stream
 
-        tap, active = self._tapped(tasks, run_id)
-        return async_event_stream(active, tap, partial(active.open, self._keeper.lease), self._checked)
-
-    # ---- how
-
-    def _tapped(self, tasks: Any, run_id: str | None) -> tuple[EventTap, ActiveRun]:
-        from ag2_parallel.core.event_tap import EventTap
-
-        tap = EventTap()
-        return tap, self._accepted(tasks, run_id, streamed=False, observers=[tap])
-
-    def _accepted(
-        self,
-        tasks: Any,
-        run_id: str | None,
-        *,
-        streamed: bool,
-        observers: Sequence[Observer] = (),
-        options: Options | None = None,
-        policy: ResumePolicy | None = None,
-    ) -> ActiveRun:
-        from ag2_parallel.assembly import ActiveRun
-        from ag2_parallel.core.run_names import check_run_id
-
-        check_run_id(run_id)
-        options = options or self._options
-        active = ActiveRun(options, streamed=streamed, run_id=run_id, observers=observers, policy=policy)
-        active.take(tasks)
-        return active
-
-    def _keeps(self, result: ParallelTaskResult, seen: list[ParallelTaskResult]) -> bool:
-        """Whether a streamed result is shown; remembers those that the error at the end will carry."""
-        if self._options.handle_errors == "fail_fast":
-            seen.append(result)
-        return result.ok or self._options.handle_errors != "ignore"
-
-    def _end_of_stream(self, active: ActiveRun, seen: list[ParallelTaskResult]) -> None:
-        self._checked(active, active.results(seen))
-
-    def _checked(self, active: ActiveRun, results: RunResults) -> RunResults:
-        """Raise what a run that failed as a whole raises."""
-        error = active.source_error
-        if error is not None:
-            told = active.redactor.text(str(error))
-            message = f"the run failed: {type(error).__name__}: {told}"
-            # A cause is printed as it is, so one that holds a secret is not shown.
-            raise RunFailedError(message, results) from (error if told == str(error) else None)
-        if results.stop_reason == "fail_fast":
-            bad = [result for result in results.values() if not result.ok]
-            raise RunFailedError(failure_message(bad, len(results)), results)
-        return results
+        tap, active = self._runs.tapped(tasks, run_id)
+        return async_event_stream(active, tap, partial(active.open, self._runs.keeper.lease), self._runs.checked)
 
     # ---- keeping the machinery
 
     def __enter__(self) -> Self:
         """Keep engine and connections across runs."""
-        self._keeper.keep()
+        self._runs.keeper.keep()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close them."""
-        self._keeper.release()
+        self._runs.keeper.release()
 
     def __repr__(self) -> str:
         """The main options."""
