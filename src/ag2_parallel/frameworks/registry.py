@@ -23,8 +23,9 @@ _warm: set[str] = set()
 class Frameworks:
     """The frameworks of one run: `ports.FrameworkChoice`. AG2 Classic's is made when a task first needs it."""
 
-    def __init__(self, llm_config: Any) -> None:
-        """`llm_config` is for tasks that have none."""
+    def __init__(self, llm_config: Any, *, keyless: bool = False) -> None:
+        """`llm_config` is for tasks that have none; `keyless`: no call leaves the process, so that no key is needed."""
+        self._keyless = keyless
         self._functions = FunctionFramework()
         self._llm_config = llm_config
         self._lock = threading.Lock()
@@ -42,7 +43,7 @@ class Frameworks:
 
         with self._lock:
             if self._classic is None:
-                self._classic = ClassicFramework(self._llm_config)
+                self._classic = ClassicFramework(self._llm_config, keyless=self._keyless)
             return self._classic
 
     def recognising(self, agent: object) -> Framework | None:
