@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCAL := $(VENV)/.local-model
 
-.PHONY: help demo demo-real test coverage soak check format bench clean
+.PHONY: help demo demo-real browser test coverage soak check format bench clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' Makefile | sed 's/:.*# /\t/'
@@ -29,19 +29,26 @@ demo: $(READY) # five diagnostic teams at once, on an embedded scripted model: n
 demo-real: $(LOCAL) # the same on a real small model on this machine's processor
 	$(BIN)/ag2-parallel demo --real
 
-test: $(LOCAL) # all tests; the core of them with each line of AG2 alone, and on every other supported Python
+browser: # the browser that the report page is tested in, on Debian and its kin
+	@if command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo 'installing chromium and chromium-driver for the tests of the report page'; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
+	else echo 'the tests of the report page need chromium and chromedriver: sudo apt-get install chromium chromium-driver' >&2; exit 1; fi
+
+test: $(LOCAL) browser # all tests; the core of them with each line of AG2 alone, and on every other supported Python
 	$(BIN)/pytest -m 'not real_model and not soak' -q -n 4
 	$(BIN)/pytest -m 'real_model and not soak' -q
 	$(BIN)/python tests/lines_alone.py
 	$(BIN)/python tests/supported_pythons.py
 
-coverage: $(LOCAL) # line coverage of the tests; tracing slows them down, so limits in seconds may be missed
+coverage: $(LOCAL) browser # line coverage of the tests; tracing slows them down, so limits in seconds may be missed
 	$(BIN)/coverage erase
 	-$(BIN)/coverage run -m pytest -m 'not soak' -q -n 4
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
 
-soak: $(LOCAL) # the long forms: simulation of a million tasks, many seeds and rounds
+soak: $(LOCAL) browser # the long forms: simulation of a million tasks, many seeds and rounds
 	$(BIN)/python tests/simulation/million.py
 	AG2_PARALLEL_SOAK=1 $(BIN)/pytest -q tests
 

@@ -34,6 +34,7 @@ NEEDS = {
     "ag2_agents": "ag2",
     "ag2_many_workers": "ag2",
     "no_op_tasks": None,
+    "journal": None,
     "import_time": None,
     "http_door": "autogen",
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from ag2_parallel.cli import main
+from ag2_parallel.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -10,6 +11,21 @@ if TYPE_CHECKING:
     from ag2_parallel.results import TaskError
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRecord(Generic[T]):
+    """How a call of another provider's client is recorded.
+
+    Attributes:
+        asked: What it asks: plain data, what is none is named by its class.
+        dump: An answer as bytes; None where it cannot be brought back from bytes.
+        load: An answer from its bytes.
+    """
+
+    asked: Any
+    dump: Callable[[T], bytes | None]
+    load: Callable[[bytes], T]
 
 
 class SendChatSoon(Protocol):
@@ -71,6 +87,7 @@ class AsyncAttemptGate(Protocol):
         failed: Callable[[Exception], TaskError],
         price: tuple[float, float] | None = None,
         estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that a client of another provider sends, on the caller's loop: counted and tried again.
 
@@ -82,4 +99,5 @@ class AsyncAttemptGate(Protocol):
             failed: Reads what `work` raised.
             price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
             estimate: A guess at the tokens it sends, for a call that brings no usage block.
+            record: How its answer is written down and read again; None: it is not.
         """

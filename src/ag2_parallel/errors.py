@@ -132,16 +132,18 @@ class RunInterrupted(KeyboardInterrupt):
 
     Attributes:
         results: The results of every task, as far as the run got.
+        how_to_resume: What a user types to go on with the run; None without a journal.
     """
 
-    def __init__(self, message: str, results: RunResults) -> None:
+    def __init__(self, message: str, results: RunResults, how_to_resume: str | None = None) -> None:
         """Keep the results beside the message."""
         super().__init__(message)
         self.results = results
+        self.how_to_resume = how_to_resume
 
-    def __reduce__(self) -> tuple[type[RunInterrupted], tuple[str, RunResults]]:
-        """Rebuild from message and results, so that the interrupt survives pickling."""
-        return type(self), (str(self), self.results)
+    def __reduce__(self) -> tuple[type[RunInterrupted], tuple[str, RunResults, str | None]]:
+        """Rebuild from all it has, so that the interrupt survives pickling."""
+        return type(self), (str(self), self.results, self.how_to_resume)
 
 
 class TaskStopped(BaseException):

@@ -110,6 +110,14 @@ class TaskFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskKept(Event):
+    """A task keeps its result of an earlier life of the run, and does not run."""
+
+    status: str
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReported(Event):
     """A task's own code said something through `ctx.report`."""
 
@@ -124,6 +132,15 @@ class AgentEvent(Event):
     name: str
     agent: str | None
     content: dict[str, Any]
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentActive(Event):
+    """Another agent is at work, or another tool of its; `tool` is None while it is no tool."""
+
+    agent: str | None
+    tool: str | None
     droppable: ClassVar[bool] = True
 
 
@@ -225,6 +242,17 @@ class ModelCallFinished(Event):
     model: str | None
     status: str
     duration: float
+    usage: Usage
+    droppable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCallReplayed(Event):
+    """A model call was answered from a recording, without a request; `usage` is what it used when it was paid for."""
+
+    call: int
+    endpoint: str
+    model: str | None
     usage: Usage
     droppable: ClassVar[bool] = True
 

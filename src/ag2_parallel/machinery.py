@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import TYPE_CHECKING
 
 from ag2_parallel.core.clock import SystemClock
 from ag2_parallel.core.engine import Engine
 from ag2_parallel.gate.on_demand import SharedGate
 from ag2_parallel.workers.daemon_threads import DaemonThreads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Machinery:
@@ -81,6 +85,11 @@ class Lease:
         self.machinery = machinery
         self._lock = lock
         self._ended = False
+        self._callbacks: list[Callable[[], None]] = []
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the lease ends, before the machinery may close."""
+        self._callbacks.append(callback)
 
     def end(self) -> None:
         """The run is over; the last lease of machinery that nobody keeps closes it. Calling it again does nothing."""
@@ -90,5 +99,7 @@ class Lease:
             self._ended = True
             self.machinery.leases -= 1
             close = self.machinery.retired and self.machinery.leases == 0
+        for callback in self._callbacks:
+            callback()
         if close:
             self.machinery.close()

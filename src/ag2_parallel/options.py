@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
+from ag2_parallel.cassettes import Cassette, cassette_problem
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import (
     MAX_WORKERS,
@@ -16,6 +17,7 @@ from ag2_parallel.policies import (
     Budget,
     Console,
     HandleErrors,
+    Journal,
     RateLimit,
     RetryPolicy,
     as_retry_policy,
@@ -29,11 +31,6 @@ if TYPE_CHECKING:
 
 ALIASES: Final = {"max_concurrency": "max_workers"}
 """Other names of options, as other libraries have them."""
-
-UNAVAILABLE: Final = frozenset({
-    "journal", "cassette", "order",
-})  # fmt: skip
-"""Options that are planned and not accepted yet: an error, never accepted and ignored."""
 
 
 class RunnerOptions(TypedDict, total=False):
@@ -53,7 +50,10 @@ class RunnerOptions(TypedDict, total=False):
     model_retry: int | RetryPolicy
     budget: Budget | None
     breaker: Breaker | None
+    order: Literal["priority", "longest_first"]
+    journal: Journal | str | os.PathLike[str] | None
     backend: Literal["local"]
+    cassette: Cassette | None
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
     console: Console
@@ -87,11 +87,15 @@ class Options:
         adaptive: Whether the number of model calls at once is found from the server's refusals.
         hedge_after: Seconds after which a second copy of a slow model call is sent; "p95": the time in which 95 of
             100 answers come.
+        order: What decides among equal priorities: "priority", the order of the input; "longest_first", what the journal
+            remembers of how long tasks of the same name or group took.
+        journal: The file that keeps results and model calls, so that a run can go on after a crash; None: memory.
         backend: Where tasks run; "local" is threads of this process.
+        cassette: `Record(path)` records every model call of a run, `Replay(path, speed)` answers from a recording.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
         console: "quiet" hides AG2's own output; "prefix" and "grouped" show it with the task's name.
-        progress: Lines about the run on stderr; "auto" and True show them, False does not.
+        progress: "auto" and True show progress on stderr, live on a terminal or in a notebook, else as lines; False does not.
         directory: Root of the tasks' own folders; None: under the system's temporary folder.
         resources: Factories of things all tasks share, by name.
         redact: Applied to all text before it is stored or printed; keys are masked in any case.
@@ -114,7 +118,10 @@ class Options:
     rate_limits: Any = ()
     adaptive: bool = False
     hedge_after: float | Literal["p95"] | None = None
+    order: str = "priority"
+    journal: Journal | str | os.PathLike[str] | None = None
     backend: str = "local"
+    cassette: Cassette | None = None
     llm_config: Any = None
     human_input: Any = "refuse"
     console: Console = "quiet"
@@ -138,9 +145,7 @@ class Options:
             given = {**given, "observers": tuple(given["observers"])}
         for name, value in given.items():
             real = ALIASES.get(name, name)
-            if real in UNAVAILABLE:
-                problems.append(f"option {name}: not available in this version; leave it out")
-            elif real not in _NAMES:
+            if real not in _NAMES:
                 problems.append(_unknown(name))
             elif real in values and values[real] is not None and value is not None and values[real] != value:
                 problems.append(f"options {name} and {real} mean the same and differ: {value!r} and {values[real]!r}")
@@ -209,6 +214,10 @@ def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f"option handle_errors: {strategy!r} is none of {_quoted(get_args(HandleErrors))}"
     if (console := values.get("console", "quiet")) not in get_args(Console):
         yield f"option console: {console!r} is none of {_quoted(get_args(Console))}"
+    if (order := values.get("order", "priority")) not in {"priority", "longest_first"}:
+        yield f'option order: {order!r} is none of "priority", "longest_first"'
+    elif order == "longest_first" and values.get("journal") is None:
+        yield 'option order: "longest_first" needs a journal=, which remembers how long tasks took'
     if (backend := values.get("backend", "local")) != "local":
         yield f'option backend: {backend!r} is not available in this version; use "local"'
     if (progress := values.get("progress", "auto")) != "auto" and not isinstance(progress, bool):
@@ -239,11 +248,16 @@ def _object_problems(values: Mapping[str, Any]) -> Iterable[str]:
         value = values.get(name)
         if value is not None and not isinstance(value, kind):
             yield f"option {name}: {value!r} is not a {kind.__name__}, such as {kind.__name__}({example})"
+    if problem := cassette_problem(values.get("cassette")):
+        yield f"option cassette: {problem}"
     resources = values.get("resources")
     if resources is not None and not (isinstance(resources, Mapping) and all(map(callable, resources.values()))):
         yield "option resources: not a mapping from names to functions that make something"
     if (redact := values.get("redact")) is not None and not callable(redact):
         yield f"option redact: {redact!r} is not a function of text"
+    journal = values.get("journal")
+    if journal is not None and not isinstance(journal, str | os.PathLike | Journal):
+        yield f"option journal: {journal!r} is neither a path nor a Journal(...)"
     directory = values.get("directory")
     if directory is not None and not isinstance(directory, str | Path | os.PathLike):
         yield f"option directory: {directory!r} is not a path"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -156,6 +157,38 @@ class Breaker:
             problems.append(f'Breaker action: {self.action!r} is neither "stop" nor "pause"')
         if not is_number(self.probe_after) or not 0 < self.probe_after <= MAX_SECONDS:
             problems.append(f"Breaker probe_after: {self.probe_after!r} is not a number of seconds above 0")
+        if problems:
+            raise ConfigurationError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The file that keeps runs, so that nothing is lost or paid for twice.
+
+    Attributes:
+        path: An SQLite file on a local disk; made for its owner alone where there is none. Its folder must be there.
+        keep: "all": whole results, transcripts and console included, model calls and events. "summary": results
+            without transcript and console, and no events. "none": names, fingerprints, status, usage and errors alone.
+        calls: Whether model calls are recorded, so that a task that was cut goes on from there; never with "none".
+    """
+
+    path: str | os.PathLike[str]
+    keep: Literal["all", "summary", "none"] = "all"
+    calls: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        problems = []
+        given: Any = self.path
+        path = os.fspath(given) if isinstance(given, os.PathLike) else given
+        if not isinstance(path, str):
+            problems.append(f"Journal path: {given!r} is not the path of a file")
+        elif not path.strip() or "\0" in path:
+            problems.append(f"Journal path: {path!r} names no file")
+        if self.keep not in {"all", "summary", "none"}:
+            problems.append(f'Journal keep: {self.keep!r} is none of "all", "summary" and "none"')
+        if not isinstance(self.calls, bool):
+            problems.append(f"Journal calls: {self.calls!r} is neither True nor False")
         if problems:
             raise ConfigurationError(problems)
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from ag2_parallel.async_ports import AsyncAttemptGate
+from ag2_parallel.async_ports import AsyncAttemptGate, ForeignRecord
+from ag2_parallel.spans import Spans
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ag2_parallel.events import Event
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import ParallelTaskResult, TaskError
+    from ag2_parallel.spans import Trace
     from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext
     from ag2_parallel.usage import Usage
 
@@ -43,7 +45,7 @@ class Clock(Protocol):
 
 
 class Observer(Protocol):
-    """Told of every event, one at a time, in order."""
+    """Told of events, one at a time, in order: of all, or of those at least that its attribute `wants` lists."""
 
     def __call__(self, event: Event, /) -> object:
         """Take one event."""
@@ -114,6 +116,7 @@ class AttemptGate(AsyncAttemptGate, Protocol):
         failed: Callable[[Exception], TaskError],
         price: tuple[float, float] | None = None,
         estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that a client of another provider sends, on the calling thread: counted and tried again.
 
@@ -127,6 +130,7 @@ class AttemptGate(AsyncAttemptGate, Protocol):
             failed: Reads what `work` raised.
             price: US dollars for 1,000 prompt tokens and for 1,000 completion tokens.
             estimate: A guess at the tokens it sends, for a call that brings no usage block.
+            record: How its answer is written down and read again; None: it is not.
         """
 
     @property
@@ -160,6 +164,7 @@ class AttemptScope(Protocol):
     gate: AttemptGate
     draft: Draft
     redactor: Redactor
+    trace: Trace
 
     def check(self) -> None:
         """A checkpoint of the task's own: raise `TaskStopped` if it has to end."""
@@ -194,7 +199,7 @@ class AttemptScope(Protocol):
 
     @property
     def observed(self) -> bool:
-        """Whether anybody listens, so that costly fields of an event need not be made."""
+        """Whether anybody listens to `AgentEvent`s, so that their costly fields need not be made."""
 
     def claim(self, made: object) -> None:
         """Take an object that a factory returned for this attempt; `SharedAgentError` if another task has it."""
@@ -314,6 +319,7 @@ class Snapshot:
     usage: Usage
     waited: float
     directory: str | None = None
+    spans: Spans = field(default_factory=Spans)
 
 
 class Backend(Protocol):

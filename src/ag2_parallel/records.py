@@ -1,6 +1,6 @@
 """What is written down of a run so that nothing is lost or paid for twice, and who writes it.
 
-A journal keeps runs. A `RunJournal` is one of them, open for writing: the run tells it what happens, and it
+A `RunStore` keeps runs. A `RunJournal` is one of them, open for writing: the run tells it what happens, and it
 answers once that is safe. A `CallTape` has the model calls of one attempt, `Receipts` the effects of one task.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ag2_parallel.redaction import masked_text
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
@@ -73,11 +75,16 @@ class Receipts(Protocol):
         """Write the intent down. A receipt: it has happened. None: it is to happen now.
 
         Raises:
-            UncertainEffectError: There is an intent of an earlier life without a receipt.
+            UncertainEffectError: There is an intent of an earlier attempt or life without a receipt.
+            JournalError: The intent cannot be written.
         """
 
     def finish(self, key: str, value: str) -> None:
-        """Write the receipt down; returns when it is safe. `value` is JSON text."""
+        """Write the receipt down; returns when it is safe. `value` is JSON text.
+
+        Raises:
+            JournalError: It cannot be written.
+        """
 
     def withdraw(self, key: str) -> None:
         """The effect raised an exception by itself: forget the intent, so that it may be tried again."""
@@ -159,12 +166,16 @@ class RunJournal(Protocol):
     def note(self, event: Event) -> None:
         """Keep an event; may be dropped where too many come. From any thread."""
 
-    def close(self, stop_reason: str | None) -> None:
-        """Write down that the run ended and everything before it; release it. Blocking, a few seconds at most."""
+    def close(self, stop_reason: str | None, *, wait: float = 5.0) -> None:
+        """Write down that the run ended and everything before it; release it. Blocking, `wait` seconds at most."""
 
 
-class Journal(Protocol):
+class RunStore(Protocol):
     """A store of runs."""
+
+    @property
+    def path(self) -> os.PathLike[str]:
+        """Where it is."""
 
     def open_run(
         self,
@@ -173,6 +184,7 @@ class Journal(Protocol):
         post: Callable[[Callable[[], None]], None],
         failed: Callable[[Exception], None],
         uncertain: str = "fail",
+        mask: Callable[[str], str] = masked_text,
     ) -> RunJournal:
         """Take a run for this process: a new one, or the next life of one that is there. Blocking.
 
@@ -181,12 +193,20 @@ class Journal(Protocol):
             post: Runs a function on the engine loop; from any thread.
             failed: Told once when nothing can be written any more; from the journal's thread.
             uncertain: What `Receipts.begin` does about an intent without a receipt: "fail", "repeat" or "skip".
+            mask: Hides the secrets of every text before it is stored, such as `Redactor.text` of the run.
 
         Raises:
             JournalLockedError: Another process, or run, holds it; says which.
             JournalVersionError: A newer version made the file.
             JournalDamagedError: The file is not a sound database.
             JournalError: It cannot be opened or written.
+        """
+
+    def header(self, run_id: str | None = None) -> RunHeader | None:
+        """Of the last life of a run, or of the run that was taken last; None: there is none. Blocking.
+
+        Raises:
+            JournalError: As `open_run`.
         """
 
     def durations(self, run_id: str | None = None) -> Iterable[tuple[str, str | None, float]]:

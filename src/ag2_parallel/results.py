@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.redaction import masked_text
+from ag2_parallel.spans import Span
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
 
 class TaskStatus(StrEnum):
@@ -58,6 +61,11 @@ class TaskError:
         """Plain data."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> TaskError:
+        """The error that `to_dict` described."""
+        return cls(**_known(cls, plain))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRecord:
@@ -81,6 +89,13 @@ class AttemptRecord:
         """Plain data."""
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
         return plain | {"status": str(self.status), "error": self.error.to_dict() if self.error else None}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> AttemptRecord:
+        """The record that `to_dict` described."""
+        error = plain.get("error")
+        status, error = TaskStatus(plain["status"]), TaskError.from_dict(error) if error else None
+        return cls(**{**_known(cls, plain), "status": status, "error": error})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +129,8 @@ class ParallelTaskResult:
         group: The task's `group`.
         directory: The task's own folder, where it used one.
         replayed_calls: Model calls answered from a recording.
+        trace: What happened in it and when: its attempts, model calls, tools and waits, the 2,000 longest.
+        dropped_spans: How many shorter ones are not in `trace`.
     """
 
     name: str
@@ -140,6 +157,8 @@ class ParallelTaskResult:
     group: str | None = None
     directory: Path | None = None
     replayed_calls: int = 0
+    trace: Sequence[Span] = field(default=(), repr=False)
+    dropped_spans: int = field(default=0, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -153,16 +172,57 @@ class ParallelTaskResult:
         told = f"output={preview(self.output)}" if self.ok else f"error={preview(str(self.error or self.stop_reason))}"
         return f"ParallelTaskResult({self.name!r}, {self.status}, {told}, duration={self.duration:.2f})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON can hold; what it cannot hold is shown as text."""
+    def to_dict(self, mask: Callable[[str], str] = masked_text) -> dict[str, Any]:
+        """Plain data that JSON can hold; what it cannot hold is shown as text. `mask` hides the secrets of a text."""
         shown = {item.name: getattr(self, item.name) for item in fields(self)}
         shown["status"] = str(self.status)
         shown["usage"] = self.usage.to_dict()
         shown["error"] = self.error.to_dict() if self.error else None
         shown["attempt_log"] = [record.to_dict() for record in self.attempt_log]
+        shown["trace"] = [span.to_dict() for span in self.trace]
         for name in ("started_at", "finished_at"):
             shown[name] = shown[name].isoformat() if shown[name] else None
-        return {name: plain(value) for name, value in shown.items()}
+        return {name: plain(value, mask) for name, value in shown.items()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> ParallelTaskResult:
+        """The result that `to_dict` described; what was shown as text, such as an `output` of your own class, stays text.
+
+        Raises:
+            ValueError: If it is no result; says what is wrong.
+        """
+        try:
+            return cls(**_known(cls, plain) | _revived(plain))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is not a task's result: {type(error).__name__}: {error}") from error
+
+
+def _revived(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a result that are more than plain data."""
+    error, directory = plain.get("error"), plain.get("directory")
+    attempts: Iterable[Any] = plain.get("attempt_log") or ()
+    spans: Iterable[Any] = plain.get("trace") or ()
+    return {
+        "status": TaskStatus(plain["status"]),
+        "usage": Usage.from_dict(plain.get("usage") or {}),
+        "error": TaskError.from_dict(error) if error else None,
+        "attempt_log": tuple(AttemptRecord.from_dict(record) for record in attempts),
+        "chat_history": tuple(plain.get("chat_history") or ()),
+        "trace": tuple(Span.from_dict(span) for span in spans),
+        "directory": Path(directory) if directory else None,
+        "started_at": _moment(plain.get("started_at")),
+        "finished_at": _moment(plain.get("finished_at")),
+    }
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _known(cls: Any, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The items that are fields of the class: a newer version may have written more."""
+    names = {item.name for item in fields(cls)}
+    return {name: value for name, value in plain.items() if name in names}
 
 
 _DEEPEST = 100
@@ -174,17 +234,18 @@ def preview(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def plain(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """The value as data that JSON can hold, keys masked; what it cannot hold is shown as text."""
+def plain(value: Any, mask: Callable[[str], str] = masked_text, above: tuple[int, ...] = ()) -> Any:
+    """The value as data that JSON can hold, texts masked; what it cannot hold is shown as text."""
     if value is None or isinstance(value, bool | int | float | str):
-        return masked_text(value) if isinstance(value, str) else value
-    if hasattr(value, "model_dump") and not isinstance(value, type):
-        value = value.model_dump(mode="json")
-    if not isinstance(value, Mapping | list | tuple | set | frozenset):
-        return masked_text(str(value))
+        return mask(value) if isinstance(value, str) else value
+    if type(value) is not dict and type(value) is not list:
+        if hasattr(value, "model_dump") and not isinstance(value, type):
+            value = value.model_dump(mode="json")
+        if not isinstance(value, Mapping | list | tuple | set | frozenset):
+            return mask(str(value))
     if id(value) in above or len(above) > _DEEPEST:
         return "…"  # a circle, or nested beyond what anybody reads
     above = (*above, id(value))
     if isinstance(value, Mapping):
-        return {masked_text(str(key)): plain(item, above) for key, item in value.items()}
-    return [plain(item, above) for item in value]
+        return {mask(str(key)): plain(item, mask, above) for key, item in value.items()}
+    return [plain(item, mask, above) for item in value]

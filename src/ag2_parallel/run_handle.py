@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from ag2_parallel.errors import ConfigurationError
@@ -87,7 +87,7 @@ class RunHandle:
             ConfigurationError: If the task cannot run; the run goes on without it.
             Ag2ParallelError: If the results were asked for, or the run has ended.
         """
-        return self._submitted.submit(task, self._active.presented)
+        return self._submitted.submit(task)
 
     def pause(self) -> None:
         """Start nothing new; running tasks and all time limits go on."""
@@ -141,6 +141,18 @@ class RunHandle:
                 self._results = self._active.results(self._active.take_results())
         self._lease.end()
         return self._checked(self._active, self._results)
+
+    def __repr__(self) -> str:
+        """The run and where it stands."""
+        return f"RunHandle({self.run_id!r}, {self.status()!r})"
+
+    def _repr_html_(self) -> str:
+        from ag2_parallel.reporting.notebook_html import handle_html
+
+        status = self.status()
+        told = {item.name.replace("_", " "): getattr(status, item.name) for item in fields(status)}
+        counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in status.counts.items() if count)
+        return handle_html(self.run_id, told | {"counts": counts or "none settled"})
 
     def __enter__(self) -> Self:
         """See the class."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, overload
 
 from ag2_parallel.errors import MissingExtraError, RunFailedError
-from ag2_parallel.redaction import masked_text
-from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus, plain, preview
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus, plain
 from ag2_parallel.usage import Usage
 
 
@@ -24,9 +22,10 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         run_id: The run's name.
         stop_reason: Why the run ended early, or None.
         ignored: What `handle_errors="ignore"` left out.
-        metrics: Numbers of the whole run: `wall`, `task_seconds`, `longest`, `speedup`, `success_rate`,
-            `concurrency`, `waited`, `abandoned`, `model_calls`, `engine_lag_max`, and by `groups` the counts,
-            seconds and usage of each group.
+        metrics: Numbers of the whole run: `wall`, `task_seconds`, `longest`, `makespan_bound` (no order of these tasks on
+            so many workers can take less), `speedup`, `success_rate`, `concurrency`, `waited`, `abandoned`,
+            `model_calls`, `engine_lag_max`, and by `groups` the counts, seconds and usage of each group; `resumed`
+            where the run had earlier lives.
     """
 
     def __init__(
@@ -40,6 +39,7 @@ class RunResults(Mapping[str, ParallelTaskResult]):
     ) -> None:
         """Take the results of every task in any order."""
         self._all = sorted(results, key=lambda result: result.index)
+        self._ignores = ignore_failures
         self.ignored = [result for result in self._all if not result.ok] if ignore_failures else []
         shown = [result for result in self._all if result.ok] if ignore_failures else self._all
         self._by_name = {result.name: result for result in shown}
@@ -120,10 +120,41 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         return {
             "run_id": self.run_id,
             "stop_reason": self.stop_reason,
+            "ignore_failures": self._ignores,
             "metrics": plain(self.metrics),
             "usage": self.usage.to_dict(),
             "results": [result.to_dict() for result in self._all],
         }
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> RunResults:
+        """The results that `to_dict` described.
+
+        Raises:
+            ValueError: If it is not that; says what is wrong.
+        """
+        if not (isinstance(plain, dict) and isinstance(plain.get("results"), list)):
+            raise ValueError(  # noqa: TRY004 - what is wrong is what the file says
+                'these are not the results of a run: there is no list "results"'
+            )
+        return cls(
+            [ParallelTaskResult.from_dict(result) for result in plain["results"]],
+            run_id=str(plain.get("run_id", "")),
+            stop_reason=plain.get("stop_reason"),
+            metrics=plain.get("metrics"),
+            ignore_failures=bool(plain.get("ignore_failures", False)),
+        )
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> RunResults:
+        """The results in a file that `to_json` wrote (a `Path`), or in its text (a `str`).
+
+        Raises:
+            ValueError: If they are not there; says what is wrong.
+            OSError: If the file cannot be read.
+        """
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        return cls.from_dict(json.loads(text))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON text, written to `path` for its owner alone where one is given."""
@@ -133,6 +164,25 @@ class RunResults(Mapping[str, ParallelTaskResult]):
             target.touch(mode=0o600)
             target.write_text(text + "\n", encoding="utf-8")
         return text
+
+    def timeline(self, path: str | Path) -> Path:
+        """Write a page that shows the run: when what happened, what failed and why, tokens, cost and transcripts.
+
+        Args:
+            path: `.html` for the whole report, one file that loads nothing from elsewhere; `.svg` or `.png` for the
+                Gantt alone, which needs matplotlib (`pip install "ag2-parallel[plots]"`). Its owner alone can read it.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: For any other ending.
+            MissingExtraError: If matplotlib is needed and not there.
+            OSError: If the file cannot be written.
+        """
+        from ag2_parallel.reporting.timeline import write_timeline
+
+        return write_timeline(self.to_dict(), path)
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame with one row for each task."""
@@ -150,14 +200,9 @@ class RunResults(Mapping[str, ParallelTaskResult]):
         return f"RunResults({counts or 'empty'}{ignored}{stopped})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(masked_text(result.name))}</td><td>{result.status}</td><td>{result.duration:.2f} s</td>"
-            f"<td>{escape(preview(result.output if result.ok else result.error))}</td></tr>"
-            for result in self._list[:200]
-        )
-        head = "<tr><th>task</th><th>status</th><th>duration</th><th>output or error</th></tr>"
-        more = f"<p>and {len(self._list) - 200} more</p>" if len(self._list) > 200 else ""
-        return f"<p>{escape(repr(self))}</p><table>{head}{rows}</table>{more}"
+        from ag2_parallel.reporting.notebook_html import results_html
+
+        return results_html(self)
 
 
 def failure_message(bad: Sequence[ParallelTaskResult], total: int) -> str:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import aclosing
+from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
-from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
+from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.options import Options, RunnerOptions
-from ag2_parallel.run_results import RunResults, failure_message
+from ag2_parallel.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 
     from ag2_parallel.assembly import ActiveRun
-    from ag2_parallel.core.event_tap import EventTap
+    from ag2_parallel.core.resuming import Changed, Rerun, Uncertain
     from ag2_parallel.events import Event
-    from ag2_parallel.machinery import MachineryKeeper
-    from ag2_parallel.policies import HandleErrors
-    from ag2_parallel.ports import Observer
+    from ag2_parallel.policies import HandleErrors, Journal
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.run_handle import RunHandle
+    from ag2_parallel.run_results import RunResults
     from ag2_parallel.streaming import ResultStream
-    from ag2_parallel.tasks import ParallelTask
+    from ag2_parallel.tasks import ParallelTask, RefusedTask, Template
 
-Tasks: TypeAlias = "Iterable[ParallelTask | Mapping[str, Any]]"
+Tasks: TypeAlias = "Iterable[ParallelTask | RefusedTask | Mapping[str, Any]] | str"
 AsyncTasks: TypeAlias = "Tasks | AsyncIterable[ParallelTask | Mapping[str, Any]]"
 
 
@@ -64,17 +65,7 @@ class ParallelAgentRunner:
                 "handle_errors": handle_errors,
             }
         )
-        self._lock = threading.Lock()
-        self._made_keeper: MachineryKeeper | None = None
-
-    @property
-    def _keeper(self) -> MachineryKeeper:
-        from ag2_parallel.machinery import MachineryKeeper  # with the first run: importing the package stays cheap
-
-        with self._lock:
-            if self._made_keeper is None:
-                self._made_keeper = MachineryKeeper()
-            return self._made_keeper
+        self._runs = Runs(self._options)
 
     # ---- running
 
@@ -83,40 +74,26 @@ class ParallelAgentRunner:
 
         Args:
             tasks: A list of `ParallelTask` or dicts, checked whole before anything starts; or any other
-                iterable, read as workers become free.
-            run_id: A name for the run; None: made from the time.
+                iterable, read as workers become free; or "module:attribute", which names one of these or a function
+                that returns one.
+            run_id: A name for the run; None: made from the time. Where the journal has that run, it goes on.
 
         Raises:
             ConfigurationError: With every problem of every task; nothing was started.
             RunFailedError: With `handle_errors="fail_fast"` when a task did not succeed, or when the
                 source of tasks raised; it has `.results`.
             RunInterrupted: After Ctrl-C; it has `.results`.
+            JournalError: The journal cannot be used, or another process holds the run; nothing was started.
         """
-        from ag2_parallel.streaming import wait_for_end
-
-        active = self._accepted(tasks, run_id, streamed=False)
-        if active.is_async:
-            raise ConfigurationError(
-                "tasks: an async iterable needs `await runner.arun(tasks)` or `runner.astream(tasks)`"
-            )
-        lease = self._keeper.lease()
-        try:
-            active.start(lease.machinery)
-            interrupts = wait_for_end(active)
-            results = active.results(active.take_results())
-        finally:
-            lease.end()
-        if interrupts:
-            raise RunInterrupted(f"interrupted; {results!r}", results)
-        return self._checked(active, results)
+        return self._runs.waited_for(self._runs.accepted(tasks, run_id, streamed=False))
 
     async def arun(self, tasks: AsyncTasks, *, run_id: str | None = None) -> RunResults:
         """Like `run`, for async code: the loop stays free. Cancelling stops the run and waits for its clean-up."""
         from ag2_parallel.streaming import drained
 
-        active = self._accepted(tasks, run_id, streamed=True)
-        collected = [result async for result in drained(active, self._keeper.lease)]
-        return self._checked(active, active.results(collected))
+        active = self._runs.accepted(tasks, run_id, streamed=True)
+        collected = [result async for result in drained(active, partial(active.open, self._runs.keeper.lease))]
+        return self._runs.checked(active, active.results(collected))
 
     a_run = arun
 
@@ -126,34 +103,111 @@ class ParallelAgentRunner:
         With `handle_errors="fail_fast"` it yields what there is and then raises `RunFailedError`. With
         `"ignore"` only the succeeded are yielded.
         """
-        active = self._accepted(tasks, run_id, streamed=True)
+        active = self._runs.accepted(tasks, run_id, streamed=True)
         if active.is_async:
             raise ConfigurationError("tasks: an async iterable needs `runner.astream(tasks)`")
         from ag2_parallel.streaming import ResultStream
 
         seen: list[ParallelTaskResult] = []
-        stream = ResultStream(active, self._keeper.lease, lambda: self._end_of_stream(active, seen))
+        stream = ResultStream(
+            active, partial(active.open, self._runs.keeper.lease), lambda: self._runs.end_of_stream(active, seen)
+        )
         return self._shown(stream, seen)
 
     def _shown(self, stream: ResultStream, seen: list[ParallelTaskResult]) -> Iterator[ParallelTaskResult]:
         with stream:
             for result in stream:
-                if self._keeps(result, seen):
+                if self._runs.keeps(result, seen):
                     yield result
 
     def astream(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[ParallelTaskResult, None]:
         """Like `stream`, for async code."""
-        return self._ashown(self._accepted(tasks, run_id, streamed=True))
+        return self._ashown(self._runs.accepted(tasks, run_id, streamed=True))
 
     async def _ashown(self, active: ActiveRun) -> AsyncGenerator[ParallelTaskResult, None]:
         from ag2_parallel.streaming import drained
 
         seen: list[ParallelTaskResult] = []
-        async with aclosing(drained(active, self._keeper.lease)) as results:
+        async with aclosing(drained(active, partial(active.open, self._runs.keeper.lease))) as results:
             async for result in results:
-                if self._keeps(result, seen):
+                if self._runs.keeps(result, seen):
                     yield result
-        self._end_of_stream(active, seen)
+        self._runs.end_of_stream(active, seen)
+
+    def map(
+        self,
+        agent: Any,
+        rows: Any,
+        prompt: str | Template,
+        name: str | None = None,
+        *,
+        run_id: str | None = None,
+        **task_fields: Any,
+    ) -> RunResults:
+        """Run one task for each row of a data set: `run(tasks_from_rows(agent, rows, prompt, name, ...))`.
+
+        Rows are read as workers become free. The columns that the templates need are compared with the first row
+        before anything starts.
+
+        Args:
+            agent: As in `tasks_from_rows`: a config dict, an agent or team used as a template, a factory, or None.
+            rows: Mappings, a frame, or the path of a data file or folder.
+            prompt: A Jinja2 template over the columns: `"Summarise {{ text }}"`.
+            name: Likewise for the task's name; None: `row-000001` and so on.
+            run_id: As in `run`.
+            **task_fields: The other fields of `ParallelTask`, the same for every row.
+
+        Raises:
+            ConfigurationError: For a template that does not parse or needs a column that is not there.
+            RunFailedError: As `run` does; also if the data set breaks off.
+        """
+        from ag2_parallel.data.mapped_tasks import tasks_from_rows
+
+        return self.run(tasks_from_rows(agent, rows, prompt, name, **task_fields), run_id=run_id)
+
+    def deliver(
+        self,
+        tasks: Tasks,
+        take: Callable[[ParallelTaskResult], object],
+        *,
+        run_id: str | None = None,
+        rerun: Rerun = "not_succeeded",
+        changed: Changed = "rerun",
+        uncertain: Uncertain = "fail",
+    ) -> RunResults:
+        """Like `run`, but hand each result to `take` as it is there, and keep none: for runs larger than memory.
+
+        Args:
+            tasks: As in `run`.
+            take: Called with every result, failed and ignored ones too, for one at a time, on a thread of its own.
+                While it is busy, no more tasks are read from a source. If it raises, the run is stopped.
+            run_id: As in `run`. The rest is as in `resume`, where the journal has that run.
+            rerun: Which tasks with a result run again.
+            changed: What becomes of a task that would do something else than before.
+            uncertain: What becomes of an effect that may have happened.
+
+        Returns:
+            `RunResults` without results: `run_id`, `stop_reason` and `metrics`.
+
+        Raises:
+            ConfigurationError: As in `run`.
+            RunFailedError: As in `run`; its `.results` are those that failed.
+            RunInterrupted: After Ctrl-C, in the stages of `run`.
+        """
+        from ag2_parallel.core.resuming import ResumePolicy
+        from ag2_parallel.streaming import deliver
+
+        active = self._runs.accepted(tasks, run_id, streamed=True, policy=ResumePolicy(rerun, changed, uncertain))
+        if active.is_async:
+            raise ConfigurationError("tasks: `deliver` takes no async iterable")
+        failed: list[ParallelTaskResult] = []
+
+        def taken(result: ParallelTaskResult) -> None:
+            if not result.ok and self._options.handle_errors == "fail_fast":
+                failed.append(result)
+            take(result)
+
+        return self._runs.driven(active, lambda: deliver(active, taken), lambda: failed)
 
     def start(self, tasks: Tasks = (), *, run_id: str | None = None) -> RunHandle:
         """Start a run and return at once with a handle on it: more tasks, pause, workers, cancel, status, results.
@@ -162,10 +216,53 @@ class ParallelAgentRunner:
         """
         from ag2_parallel.run_handle import RunHandle
 
-        active = self._accepted(tasks, run_id, streamed=False)
+        active = self._runs.accepted(tasks, run_id, streamed=False)
         if active.is_async:
             raise ConfigurationError("tasks: `start` takes no async iterable; submit its tasks to the handle")
-        return RunHandle(active, self._keeper.lease(), self._checked)
+        return RunHandle(active, active.open(self._runs.keeper.lease), self._runs.checked)
+
+    def resume(
+        self,
+        journal: Journal | str | os.PathLike[str],
+        tasks: Tasks | None = None,
+        run_id: str | None = None,
+        *,
+        rerun: Rerun = "not_succeeded",
+        changed: Changed = "rerun",
+        uncertain: Uncertain = "fail",
+    ) -> RunResults:
+        """Go on with a run that a journal has: results that stand are not paid for again.
+
+        `run(tasks, run_id=...)` with `journal=` does the same with the defaults.
+
+        Args:
+            journal: The file, or a `Journal`.
+            tasks: The run's tasks; None where it was started with "module:attribute", which finds them again.
+            run_id: The run; None: the one that was begun last.
+            rerun: Which tasks with a result run again: all that did not succeed, those that "failed" by themselves or
+                ran into a limit, those that were "interrupted" before their end, or "none". Tasks without a result run.
+            changed: What becomes of a task that would do something else than before, by its prompt, configuration,
+                context, factory or type: it runs again ("rerun"), keeps its result ("keep"), or is an "error".
+            uncertain: What a tool with `@once` does whose effect may have happened: "fail", "repeat" or "skip".
+
+        Raises:
+            JournalError: The journal cannot be used, or another process holds the run.
+            ConfigurationError: The run is not there, its tasks cannot be found again, or as `run`.
+            RunFailedError: As `run`.
+            RunInterrupted: As `run`.
+        """
+        from ag2_parallel.core.resuming import ResumePolicy
+        from ag2_parallel.run_record import resumable
+
+        policy = ResumePolicy(rerun, changed, uncertain)
+        options = replace(self._options, journal=journal)
+        run_id, source = resumable(journal, run_id)
+        if tasks is None and "attribute" not in (source or {}):
+            raise ConfigurationError(
+                f"run {run_id!r}: its tasks cannot be found again from the journal; pass them: runner.resume(journal, tasks)"
+            )
+        given = tasks if tasks is not None else source["attribute"]
+        return self._runs.waited_for(self._runs.accepted(given, run_id, streamed=False, options=options, policy=policy))
 
     def events(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[Event]:
         """Run the tasks and yield what happens, all tasks merged into one stream that ends with `RunFinished`.
@@ -174,69 +271,28 @@ class ParallelAgentRunner:
         """
         from ag2_parallel.event_stream import event_stream
 
-        tap, active = self._tapped(tasks, run_id)
+        tap, active = self._runs.tapped(tasks, run_id)
         if active.is_async:
             raise ConfigurationError("tasks: an async iterable needs `runner.aevents(tasks)`")
-        return event_stream(active, tap, self._keeper.lease, self._checked)
+        return event_stream(active, tap, partial(active.open, self._runs.keeper.lease), self._runs.checked)
 
     def aevents(self, tasks: AsyncTasks, *, run_id: str | None = None) -> AsyncGenerator[Event, None]:
         """Like `events`, for async code."""
         from ag2_parallel.event_stream import async_event_stream
 
-        tap, active = self._tapped(tasks, run_id)
-        return async_event_stream(active, tap, self._keeper.lease, self._checked)
-
-    # ---- how
-
-    def _tapped(self, tasks: Any, run_id: str | None) -> tuple[EventTap, ActiveRun]:
-        from ag2_parallel.core.event_tap import EventTap
-
-        tap = EventTap()
-        return tap, self._accepted(tasks, run_id, streamed=False, observers=[tap])
-
-    def _accepted(
-        self, tasks: Any, run_id: str | None, *, streamed: bool, observers: Sequence[Observer] = ()
-    ) -> ActiveRun:
-        from ag2_parallel.assembly import ActiveRun
-        from ag2_parallel.core.run_names import check_run_id
-
-        check_run_id(run_id)
-        active = ActiveRun(self._options, streamed=streamed, run_id=run_id, observers=observers)
-        active.take(tasks)
-        return active
-
-    def _keeps(self, result: ParallelTaskResult, seen: list[ParallelTaskResult]) -> bool:
-        """Whether a streamed result is shown; remembers those that the error at the end will carry."""
-        if self._options.handle_errors == "fail_fast":
-            seen.append(result)
-        return result.ok or self._options.handle_errors != "ignore"
-
-    def _end_of_stream(self, active: ActiveRun, seen: list[ParallelTaskResult]) -> None:
-        self._checked(active, active.results(seen))
-
-    def _checked(self, active: ActiveRun, results: RunResults) -> RunResults:
-        """Raise what a run that failed as a whole raises."""
-        error = active.source_error
-        if error is not None:
-            told = active.redactor.text(str(error))
-            message = f"the run failed: {type(error).__name__}: {told}"
-            # A cause is printed as it is, so one that holds a secret is not shown.
-            raise RunFailedError(message, results) from (error if told == str(error) else None)
-        if results.stop_reason == "fail_fast":
-            bad = [result for result in results.values() if not result.ok]
-            raise RunFailedError(failure_message(bad, len(results)), results)
-        return results
+        tap, active = self._runs.tapped(tasks, run_id)
+        return async_event_stream(active, tap, partial(active.open, self._runs.keeper.lease), self._runs.checked)
 
     # ---- keeping the machinery
 
     def __enter__(self) -> Self:
         """Keep engine and connections across runs."""
-        self._keeper.keep()
+        self._runs.keeper.keep()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close them."""
-        self._keeper.release()
+        self._runs.keeper.release()
 
     def __repr__(self) -> str:
         """The main options."""
@@ -244,6 +300,14 @@ class ParallelAgentRunner:
         return (
             f"ParallelAgentRunner(max_workers={o.max_workers}, timeout={o.timeout}, handle_errors={o.handle_errors!r})"
         )
+
+    def _repr_html_(self) -> str:
+        from ag2_parallel.reporting.notebook_html import options_html
+
+        default = Options()
+        names = [each.name for each in fields(Options)]
+        given = {name: value for name in names if (value := getattr(self._options, name)) != getattr(default, name)}
+        return options_html(given)
 
 
 def _either(max_workers: int | None, options: RunnerOptions) -> int | None:

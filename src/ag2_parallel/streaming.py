@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -24,6 +25,9 @@ _STAGES = {
     3: "interrupted a third time: left at once",
 }
 
+_LAST_ROWS = 0.5
+"""Seconds in which results that are there are handed over after the third interrupt."""
+
 
 def wait_for_end(active: ActiveRun) -> int:
     """Wait until a run is over; returns how often the user interrupted.
@@ -35,7 +39,7 @@ def wait_for_end(active: ActiveRun) -> int:
         try:
             while handled < interrupts:  # inside the `try`: the next interrupt may come while this one is handled
                 handled += 1
-                _log.warning("run %s %s", active.run_id, _STAGES[min(handled, 3)])
+                _log.warning("run %s %s%s", active.run_id, _STAGES[min(handled, 3)], _later(active))
                 if handled > 2:
                     active.leave()
                     active.settle_soon()
@@ -46,6 +50,43 @@ def wait_for_end(active: ActiveRun) -> int:
             interrupts += 1
         else:
             return interrupts
+
+
+def _later(active: ActiveRun) -> str:
+    how = active.how_to_resume
+    return "" if how is None else f"; go on later with: {how}"
+
+
+def deliver(active: ActiveRun, take: Callable[[ParallelTaskResult], object]) -> int:
+    """Hand each result to `take` as it is there, on a thread of its own, and wait until a run is over.
+
+    Returns how often the user interrupted, which does what it does in `wait_for_end`. What `take` raises stops the
+    run and is raised here.
+    """
+    failures: list[BaseException] = []
+
+    def hand_over() -> None:
+        try:
+            while active.outlet.wait() and (result := active.take_result()) is not None:
+                take(result)
+        except BaseException as error:  # raised below, on the caller's thread
+            failures.append(error)
+            active.stop("cancelled", stop_running=True)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(hand_over,), name="ag2-parallel-delivery", daemon=True)
+    thread.start()
+    interrupts = wait_for_end(active)
+    while thread.is_alive():
+        try:
+            thread.join(None if interrupts < 3 else _LAST_ROWS)
+        except KeyboardInterrupt:
+            interrupts += 1
+        else:
+            break
+    if failures:
+        raise failures[0]
+    return interrupts
 
 
 class ResultStream(Iterator["ParallelTaskResult"]):

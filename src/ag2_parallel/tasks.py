@@ -103,6 +103,19 @@ class ParallelTask:
         return own.text(f"ParallelTask({', '.join(shown)})")
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedTask:
+    """Stands in a source of tasks for one that could not be made: it becomes a failed result of kind `configuration`.
+
+    Attributes:
+        name: What the result is called, made unique where it is taken.
+        problem: Why there is no task.
+    """
+
+    name: str
+    problem: str
+
+
 TASK_FIELDS = tuple(item.name for item in fields(ParallelTask) if item.init)
 """The names a task, or a dict that stands for one, may have."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,8 @@ class Usage:
 
     Answered calls are exact: the numbers are those of the provider's own usage block. Calls that
     were cut or broke before that block arrived are counted in `unreported_calls`, with an
-    estimate of their tokens kept apart.
+    estimate of their tokens kept apart. Calls answered from a recording count in `replayed_calls` and
+    nowhere else: their tokens and their cost are those of the life of the run that paid for them.
 
     Attributes:
         prompt_tokens: Tokens sent, as the provider counted them.
@@ -74,6 +75,13 @@ class Usage:
         if self.by_model:
             plain["by_model"] = {model: usage.to_dict() for model, usage in self.by_model.items()}
         return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Usage:
+        """The usage that `to_dict` described."""
+        counts = {name: plain[name] for name in _COUNTS if name in plain}
+        by_model = {model: cls.from_dict(usage) for model, usage in plain.get("by_model", {}).items()}
+        return cls(**counts, cost=plain.get("cost"), by_model=by_model)
 
 
 _COUNTS = (

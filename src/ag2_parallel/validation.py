@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 from ag2_parallel.errors import ConfigurationError, DuplicateTaskError, UnsupportedAgentError
 from ag2_parallel.policies import retry_problem, seconds_problem
-from ag2_parallel.tasks import TASK_FIELDS, ParallelTask, Template
+from ag2_parallel.tasks import TASK_FIELDS, ParallelTask, RefusedTask, Template
+
+_UNSEEN = frozenset({"Cf", "Mn", "Me"})
+"""Categories of characters that show nothing by themselves, such as zero-width spaces."""
 
 
 class Problem(NamedTuple):
@@ -39,6 +42,8 @@ def as_task(given: object, position: int) -> tuple[ParallelTask | None, list[Pro
     """A task, or a dict that stands for one, as a task; or what is wrong with it."""
     if isinstance(given, ParallelTask):
         return given, []
+    if isinstance(given, RefusedTask):
+        return None, [Problem(given.problem)]
     where = f"task number {position + 1}"
     if not isinstance(given, Mapping):
         return None, [Problem(f"{where}: {type(given).__name__} is neither a ParallelTask nor a dict")]
@@ -55,7 +60,7 @@ def as_task(given: object, position: int) -> tuple[ParallelTask | None, list[Pro
 
 def task_problems(task: ParallelTask, position: int, *, has_llm_config: bool, agents: AgentProblems) -> list[Problem]:
     """What is wrong with a task by itself."""
-    bad_name = _name_problem(task.name)
+    bad_name = name_problem(task.name)
     where = f"task number {position + 1}" if bad_name else f'task "{task.name}"'
     texts = [bad_name] if bad_name else []
     texts += _prompt_problems(task)
@@ -77,10 +82,11 @@ def duplicate_problem(name: str, position: int, seen: dict[str, int]) -> Problem
     return Problem(text, DuplicateTaskError)
 
 
-def _name_problem(name: object) -> str | None:
+def name_problem(name: object) -> str | None:
+    """What is wrong with a task's name, or None."""
     if not isinstance(name, str):
         return f"its name {name!r} is not text"
-    if not name.strip():
+    if all(c.isspace() or unicodedata.category(c) in _UNSEEN for c in name):
         return "its name is blank"
     if len(name) > 200:
         return f"its name has {len(name)} characters, and 200 are the most: {name[:40]!r}…"

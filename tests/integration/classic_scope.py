@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from ag2_parallel.errors import SharedAgentError, TaskStopped
 from ag2_parallel.frameworks.classic.framework import ClassicFramework
 from ag2_parallel.ports import Answer, ChatAnswer, Draft, Work
 from ag2_parallel.redaction import Redactor
+from ag2_parallel.spans import Trace
 from ag2_parallel.tasks import ParallelTask, TaskContext
 from ag2_parallel.usage import Usage
 
@@ -103,6 +105,7 @@ class Scope:
     """A predicate of the scope: the stop signal is raised at the first checkpoint where it is true."""
     draft: Draft = field(default_factory=Draft)
     redactor: Redactor = field(default_factory=Redactor)
+    trace: Trace = field(default_factory=lambda: Trace(time.monotonic))
     emitted: list[tuple[type, dict[str, Any]]] = field(default_factory=list)
     claimed: list[Any] = field(default_factory=list)
     held: list[str] = field(default_factory=list)

@@ -137,3 +137,29 @@ def test_questions_reach_the_hook_one_at_a_time():
     assert [r.output for r in results.values()] == [f"answer for t{i}" for i in range(6)]
     assert most[0] == 1
     assert {request.agent for request in requests} == {"doctor"}
+
+
+def test_the_question_of_a_stopped_task_does_not_hold_up_the_others():
+    """F31: a hook that does not come back costs its own task its time, and nobody else."""
+    asking, never = threading.Event(), threading.Event()
+
+    def hook(request):
+        if request.task == "stuck":
+            asking.set()
+            never.wait(30)
+        return "yes"
+
+    class Asker:
+        def run_task(self, ctx):
+            if ctx.name == "patient":
+                asking.wait(5)
+            return ctx._services.ask(HumanInputRequest(ctx.name, "doctor", "Sure?"))
+
+    try:
+        results = ParallelAgentRunner(max_workers=2, human_input=hook, progress=False, grace=0.2).run(
+            [ParallelTask("stuck", agent=Asker(), timeout=0.5), ParallelTask("patient", agent=Asker(), timeout=10)]
+        )
+        assert results["stuck"].status == "timed_out"
+        assert results["patient"].output == "yes"
+    finally:
+        never.set()

@@ -24,7 +24,11 @@ from typing import NamedTuple
 import pytest
 
 import ag2_parallel
-from ag2_parallel import error_kinds, errors, events, options, results, tasks, usage
+from ag2_parallel import error_kinds, errors, events, options, results, spans, tasks, usage
+from ag2_parallel.cli.task_files import models
+from ag2_parallel.cli.task_files.checking import checked
+from ag2_parallel.cli.task_files.models import TaskFile
+from ag2_parallel.cli.task_files.yaml_document import yaml_document
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.transitions import ATTEMPT_TRANSITIONS, TASK_TRANSITIONS
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
@@ -169,8 +173,16 @@ def test_the_blocks_of_every_page_run_and_print_what_is_shown(tmp_path):
 
 def test_hardly_a_block_is_left_out():
     infos = [block.info for page in PAGES for block in blocks_of(page)]
-    assert set(infos) <= {"python", "python no-run", "console", "text"}
+    assert set(infos) <= {"python", "python no-run", "console", "text", "yaml"}
     assert infos.count("python no-run") <= MOST_NOT_RUN
+
+
+def test_every_task_file_is_one():
+    blocks = [(page, block) for page in PAGES for block in blocks_of(page) if block.info == "yaml"]
+    for page, block in blocks:
+        document = yaml_document(Path(f"{page.name}:{block.line}"), block.code)
+        assert checked(TaskFile, document).model_fields_set
+    assert blocks
 
 
 # ---- the reference pages list what there is
@@ -206,20 +218,23 @@ def names_of(cls):
     ("page", "heading", "there_are"),
     [
         ("options.md", "All options", lambda: names_of(options.Options)),
-        ("options.md", "Not in this version", lambda: sorted(options.UNAVAILABLE)),
         ("options.md", "RetryPolicy", lambda: names_of(ag2_parallel.RetryPolicy)),
         ("tasks-and-results.md", "Task fields", lambda: sorted(tasks.TASK_FIELDS)),
         ("tasks-and-results.md", "Result fields", lambda: names_of(ag2_parallel.ParallelTaskResult)),
         ("tasks-and-results.md", "Status", lambda: sorted(map(str, ag2_parallel.TaskStatus))),
         ("tasks-and-results.md", "TaskError", lambda: names_of(ag2_parallel.TaskError)),
         ("tasks-and-results.md", "AttemptRecord", lambda: names_of(results.AttemptRecord)),
+        ("tasks-and-results.md", "Span", lambda: sorted(spans.Span._fields)),
         ("tasks-and-results.md", "Usage", lambda: sorted([*names_of(usage.Usage), "total_tokens"])),
         (
             "tasks-and-results.md",
             "Metrics",
-            lambda: sorted(RunMetrics().to_dict(wall=1.0, peak=0, abandoned=0, lag_max=0.0)),
+            lambda: sorted(RunMetrics().to_dict(wall=1.0, workers=1, peak=0, abandoned=0, lag_max=0.0)),
         ),
         ("tasks-and-results.md", "Events", event_classes),
+        ("task-files.md", "What a file may say", lambda: sorted(TaskFile.model_fields)),
+        ("task-files.md", "Agents", lambda: sorted(models.Agent.model_fields)),
+        ("task-files.md", "Tasks", lambda: sorted(models.Task.model_fields)),
         ("errors.md", "Kinds of a TaskError", lambda: sorted(error_kinds.ERROR_KINDS)),
         (
             "errors.md",

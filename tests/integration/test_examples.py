@@ -88,3 +88,25 @@ def test_an_example_asks_the_model_of_the_environment(name):
         assert {request.body["model"] for request in server.ledger.requests} == {"mine"}
     assert done.returncode == 0, done.stderr
     assert "from your own model" in done.stdout
+
+
+def test_the_two_teams_of_the_command_line_run(tmp_path):
+    with ModelServer("a finding", models=("mine",)) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "ag2_parallel", "run", str(EXAMPLES / "cases" / "teams.yaml"), "--out", "r.csv"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={
+                **os.environ,
+                "OPENAI_MODEL": "mine",
+                "OPENAI_BASE_URL": server.base_url,
+                "OPENAI_API_KEY": "sk-mine",
+                "PYTHONPATH": str(EXAMPLES.parent / "src"),
+            },
+        )
+        assert server.ledger.count == 4 * 3 + 4 * 2
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 9

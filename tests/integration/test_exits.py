@@ -63,14 +63,15 @@ def test_a_stuck_task_does_not_keep_the_process(tmp_path, stuck):
 
 def test_a_run_still_open_at_the_end_is_stopped(tmp_path):
     body = """
-    unwound = threading.Event()
+    begun = threading.Event()
     def task(ctx):
+        begun.set()
         try:
             while True: ctx.check(); time.sleep(0.01)
         finally: print("unwound", flush=True)
     def background(): ParallelAgentRunner(progress=False).run([ParallelTask("t", run=task)])
     threading.Thread(target=background, daemon=True).start()
-    time.sleep(0.5)
+    begun.wait()
     print("end", flush=True)
     """
     out = subprocess.run(script(tmp_path, body), capture_output=True, text=True, timeout=20, check=True)

@@ -56,7 +56,7 @@ def test_an_answered_call_is_counted_priced_and_told_of(engine):
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.unreported_calls) == (1, 7, 3, 0)
     assert usage.cost == pytest.approx(0.013)
     assert usage.by_model["m"].total_tokens == 10
-    kinds = ["ModelCallQueued", "ModelCallAdmitted", "ModelCallStarted", "ModelCallFinished"]
+    kinds = ["ModelCallStarted", "ModelCallFinished"]
     assert [event.type for event in attempt.notes.events] == kinds
     finished = attempt.notes.events[-1]
     assert (finished.endpoint, finished.model, finished.status, finished.usage.total_tokens) == (

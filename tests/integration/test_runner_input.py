@@ -99,6 +99,11 @@ class TestValidation:
         ):
             assert words in text
 
+    @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u200b\u2060 \ufeff", "\ufe0f"])
+    def test_a_name_that_nobody_can_see_is_blank(self, name):
+        with pytest.raises(ConfigurationError, match="blank"):
+            runner().run(named(name))
+
     def test_duplicates_unknown_dependencies_and_circles(self):
         with pytest.raises(DuplicateTaskError, match="positions 1 and 3"):
             runner().run(named("a", "b", " A"))

@@ -121,7 +121,6 @@ def settle(look, baseline):
     return look()
 
 
-@pytest.mark.soak  # not yet right together with pacing: see CHANGELOG, "Known"
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_task_settles_rightly(seed):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import atexit
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,3 +28,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else 0
     return 0
+
+
+def program() -> NoReturn:
+    """Run the program of this process, and end it.
+
+    What is left of stuck tasks, such as a pool that their own code made, is not waited for: Python would join its
+    threads. Exit hooks run, and everything written is flushed.
+    """
+    code = main()
+    atexit._run_exitfuncs()  # noqa: SLF001 - there is no public name for it
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

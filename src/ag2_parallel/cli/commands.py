@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ag2_parallel.cli import exit_codes
-from ag2_parallel.cli.termination import Termination
-from ag2_parallel.errors import Ag2ParallelError, ConfigurationError
+from ag2_parallel.cli import exit_codes, journal_commands
+from ag2_parallel.cli.doctor_command import doctor
+from ag2_parallel.cli.frame import exit_code, say
+from ag2_parallel.cli.map_command import map_rows
+from ag2_parallel.cli.resume_command import resume
+from ag2_parallel.cli.run_command import run as run_files
+from ag2_parallel.cli.schema_command import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ag2_parallel.cli.termination import Termination
 
 app = typer.Typer(
     name="ag2-parallel",
     help="Run AG2 agents and agent teams in parallel.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -90,26 +93,39 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
             speed=speed,
             compare=compare,
         )
-        return Demonstration(options, _say, termination).run()
+        return Demonstration(options, say, termination).run()
 
-    raise typer.Exit(_exit_code(run))
-
-
-def _exit_code(command: Callable[[Termination], int]) -> int:
-    """Run a command; its errors become a message and an exit code."""
-    with Termination() as termination:
-        try:
-            return command(termination)
-        except ConfigurationError as error:
-            _say(f"error: {error}")
-            return exit_codes.USAGE
-        except Ag2ParallelError as error:
-            _say(f"error: {error}")
-            return exit_codes.RUN_FAILED
-        except KeyboardInterrupt:
-            _say("terminated" if termination.received else "interrupted")
-            return exit_codes.TERMINATED if termination.received else exit_codes.INTERRUPTED
+    raise typer.Exit(exit_code(run))
 
 
-def _say(message: str) -> None:
-    typer.echo(f"ag2-parallel: {message}", err=True)
+@app.command()
+def timeline(
+    source: Annotated[Path, typer.Argument(help="A journal, or results as JSON.", metavar="FILE")],
+    run: Annotated[
+        str | None, typer.Argument(help="The run of a journal; default: the last one.", metavar="[RUN]")
+    ] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="File ending in .html, .svg or .png; default: FILE with the ending .html.")
+    ] = None,
+) -> None:
+    """Make a page of a run that is over: what happened when, what failed and why, tokens, cost, transcripts.
+
+    The page is one file that loads nothing from elsewhere. Pictures show the Gantt alone and need matplotlib.
+    """
+
+    def write(_termination: Termination) -> int:
+        from ag2_parallel.cli.timeline import write_timeline
+
+        write_timeline(source, run, out, say)
+        return exit_codes.OK
+
+    raise typer.Exit(exit_code(write))
+
+
+app.command("run")(run_files)
+app.command("map")(map_rows)
+app.command()(resume)
+app.command()(schema)
+app.command()(doctor)
+journal_commands.add_to(app, exit_code)

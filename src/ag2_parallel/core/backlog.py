@@ -68,9 +68,9 @@ class Backlog:
         return None
 
     def queue(self, record: TaskRecord, event: TaskEvent) -> None:
-        """Let a task wait for a slot; it has the place that its priority and its index give it."""
+        """Let a task wait for a slot; it has the place that priority, expected length and index give it."""
         record.move(event)
-        record.place = self._ready.push(-record.task.priority, record.task.index, item=record)
+        record.place = self._ready.push(-record.task.priority, -record.task.expected, record.task.index, item=record)
 
     def take(self) -> TaskRecord:
         """The ready task that is next, taken out of the queue."""

@@ -28,6 +28,7 @@ class Broadcast:
     def __init__(self, observers: Sequence[Observer], run_id: str) -> None:
         """The thread starts with the first thing there is to tell."""
         self._observers = list(observers)
+        self._wanted = _wanted(self._observers)
         self.run_id = run_id
         self._queue: deque[Event | Callable[[], None]] = deque()
         self._changed = threading.Condition()
@@ -35,13 +36,13 @@ class Broadcast:
         self.dropped = 0
         self._thread: threading.Thread | None = None
 
-    def observed(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._observers)
+    def observed(self, kind: type[Event] | None = None) -> bool:
+        """Whether anybody listens to events of that kind; None: to any."""
+        return bool(self._observers) if kind is None or self._wanted is None else kind in self._wanted
 
     def emit(self, event: type[Event], /, **fields: Any) -> None:
-        """Make an event and queue it; nothing at all where nobody listens. Safe from any thread."""
-        if not self._observers:
+        """Make an event and queue it; nothing at all where nobody wants one of its kind. Safe from any thread."""
+        if not self._observers or (self._wanted is not None and event not in self._wanted):
             return
         self._put(event(run_id=self.run_id, **fields))
 
@@ -97,6 +98,7 @@ class Broadcast:
             observer(event)
         except BaseException:
             self._observers.remove(observer)
+            self._wanted = _wanted(self._observers)
             name = getattr(observer, "__qualname__", type(observer).__qualname__)
             _log.error("observer %s failed and is not told anything more\n%s", name, masked_text(format_exc()))
             self.emit(RunWarning, message=f"observer {name} failed and was dropped")
@@ -107,3 +109,11 @@ class Broadcast:
             function()
         except Exception:
             _log.error("showing a task's console failed\n%s", masked_text(format_exc()))
+
+
+def _wanted(observers: Sequence[Observer]) -> frozenset[type[Event]] | None:
+    """The kinds of events that are listened to; None: all. An observer that wants a few says so in `wants`."""
+    wants = [getattr(observer, "wants", None) for observer in observers]
+    if any(each is None for each in wants):
+        return None
+    return frozenset[type[Event]]().union(*(each for each in wants if each is not None))

@@ -27,7 +27,8 @@ OUT_OF_TIME: Final = Verdict(TaskStatus.TIMED_OUT, "deadline")
 """The outcome of a task that ran into its own limit."""
 
 _TASK_REASONS: Final = {
-    "fail_fast": "fail_fast", "run_timeout": "run_deadline", "budget": "budget", "breaker": "breaker"
+    "fail_fast": "fail_fast", "run_timeout": "run_deadline", "budget": "budget", "breaker": "breaker",
+    "journal_error": "journal_error",
 }  # fmt: skip
 """What the stop of a run is called in its tasks; any other is `cancelled`."""
 
@@ -68,11 +69,25 @@ class Decisions:
 
     def settle(self, record: TaskRecord, verdict: Verdict, now: float, out: list[Command]) -> None:
         """Decide a task's outcome, with all that follows for its dependants and for the run."""
+        self._settle_with_dependants(record, verdict, out)
+        if verdict.status is TaskStatus.SUCCEEDED:
+            if self.circuit.succeeded(record.task.index):
+                out.append(Recovered())
+            return
+        if self._fail_fast and verdict.status in _ENDED_BADLY and self.task_reason is None:
+            self.begin_stop("fail_fast", stop_running=True, now=now, out=out)
+        if record.attempts and verdict.status in _ENDED_BADLY:
+            cause = cause_of(verdict.error, verdict.stop_reason)
+            self._tripped(self.circuit.failed(record.task.index, cause), now, out)
+
+    def keep(self, record: TaskRecord, status: TaskStatus, out: list[Command]) -> None:
+        """A task keeps the outcome of an earlier life; that says nothing about how this life of the run goes."""
+        self._settle_with_dependants(record, Verdict(status, None), out)
+
+    def _settle_with_dependants(self, record: TaskRecord, verdict: Verdict, out: list[Command]) -> None:
         waiting = self.settle_alone(record, verdict, out)
         if verdict.status is TaskStatus.SUCCEEDED:
             self._backlog.release(waiting)
-            if self.circuit.succeeded(record.task.index):
-                out.append(Recovered())
             return
         cascade = [(record.task.index, waiting)] if waiting else []
         while cascade:
@@ -83,11 +98,6 @@ class Decisions:
                     behind = self.settle_alone(dependant, skipped, out)
                     if behind:
                         cascade.append((dependant.task.index, behind))
-        if self._fail_fast and verdict.status in _ENDED_BADLY and self.task_reason is None:
-            self.begin_stop("fail_fast", stop_running=True, now=now, out=out)
-        if record.attempts and verdict.status in _ENDED_BADLY:
-            cause = cause_of(verdict.error, verdict.stop_reason)
-            self._tripped(self.circuit.failed(record.task.index, cause), now, out)
 
     def settle_alone(self, record: TaskRecord, verdict: Verdict, out: list[Command]) -> list[TaskRecord]:
         """Decide a task's outcome and return those that wait for it."""

@@ -11,6 +11,7 @@ from ag2_parallel.results import TaskError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.scheduled import ScheduledTask
     from ag2_parallel.ports import AttemptOutcome, Judge
     from ag2_parallel.results import ParallelTaskResult
@@ -26,6 +27,7 @@ class Entry:
     limits: Limits
     judge: Judge | None
     read_at: float
+    fingerprint: str = ""
     log: AttemptLog = field(default_factory=AttemptLog)
     outcome: AttemptOutcome | None = None
     settled: ParallelTaskResult | None = None
@@ -48,6 +50,9 @@ class NewTask:
     scheduled: ScheduledTask
     limits: Limits
     judge: Judge | None = None
+    fingerprint: str = ""
+    kept: Kept | None = None
+    """Its result of an earlier life of the run, where that stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,16 @@ class RunHooks:
     """Whom a run tells on the engine loop; none of them may block or raise.
 
     Attributes:
-        settled: A task has its result.
+        settled: A task has its result, which is not published yet.
+        kept: A task keeps its result of an earlier life.
+        published: Whoever reads gets a result now.
         stopping: Nothing new starts any more.
         finished: Everything is settled and nothing unwinds.
     """
 
     settled: Callable[[ParallelTaskResult], None]
+    kept: Callable[[Kept], None]
+    published: Callable[[ParallelTaskResult], None]
     stopping: Callable[[], None]
     finished: Callable[[], None]
 

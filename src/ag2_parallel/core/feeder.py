@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import Ag2ParallelError
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ag2_parallel.core.intake import LazyIntake, Prepare
     from ag2_parallel.core.run import Run
     from ag2_parallel.tasks import ParallelTask
+
+_MOST_KEPT = 256
+_KEPT_FOR = 0.02
+"""Tasks whose results stand are handed over in lots of so many at most, and seconds apart at most."""
 
 _LOOK = 0.05
 """Seconds between two looks at whether reading was given up."""
@@ -49,6 +54,9 @@ class Feeder:
         self._wake_async: Callable[[], None] | None = None
         self._cancel_async: Callable[[], None] | None = None
         self._stopped = False
+        self._clock = time.monotonic
+        self._kept: list[NewTask] = []
+        self._kept_since = 0.0
 
     def handed_out(self) -> None:
         """A result was taken: one more task may be read. Safe from any thread."""
@@ -137,13 +145,30 @@ class Feeder:
                     return
                 self._take(item, intake)
         finally:
+            self._hand_over_kept()
             close = getattr(iterator, "close", None)
             if close is not None:
                 close()
 
     def _take(self, item: Any, intake: LazyIntake) -> None:
-        if not self._stopped:
-            self._add(intake.next(item))
+        if self._stopped:
+            return
+        new = intake.next(item)
+        if new.kept is None:
+            self._hand_over_kept()
+            self._add(new)
+            return
+        # It holds no more than a name, and many may come before the first that runs: none of them is waited for.
+        self._permits.release()
+        self._kept.append(new)
+        if len(self._kept) >= _MOST_KEPT or self._clock() - self._kept_since > _KEPT_FOR:
+            self._hand_over_kept()
+
+    def _hand_over_kept(self) -> None:
+        if self._kept:
+            self._run.add_kept(self._kept)
+            self._kept = []
+        self._kept_since = self._clock()
 
     def _add(self, new: NewTask) -> None:
         """Add a task first and prepare after, so that it has its result also where preparing is stuck or fails."""

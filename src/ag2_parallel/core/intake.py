@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from ag2_parallel.core import ordering
 from ag2_parallel.core.entries import Limits, NewTask
 from ag2_parallel.core.judging import judged, judged_beforehand
 from ag2_parallel.core.schedule import ScheduledTask
-from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import as_retry_policy
 from ag2_parallel.results import TaskError
 from ag2_parallel.tasks import ParallelTask
@@ -89,6 +88,8 @@ class LazyIntake:
     """Checks the tasks of a source one by one; a bad one becomes a task that fails at once."""
 
     intake: Intake
+    decide: Callable[[NewTask], NewTask] = lambda new: new
+    """What becomes of a task where the run had earlier lives."""
     _seen: dict[str, int] = field(default_factory=dict)
     _count: int = 0
 
@@ -119,7 +120,7 @@ class LazyIntake:
         if task is not None and not problems:
             depends_on, problems = self._depends_on(task, position)
         if task is not None and not problems:
-            return self.intake._new(task, position, depends_on)  # noqa: SLF001
+            return self.decide(self.intake._new(task, position, depends_on))  # noqa: SLF001
         error = TaskError(
             type="ConfigurationError",
             message="\n".join(problem.text for problem in problems),
@@ -141,7 +142,7 @@ class LazyIntake:
 
     def _stand_in(self, item: Any, task: ParallelTask | None, position: int) -> ParallelTask:
         """A task with a usable name for what cannot be run."""
-        name = task.name if task is not None else item.get("name") if isinstance(item, Mapping) else None
+        name = item.get("name") if isinstance(item, Mapping) else getattr(task or item, "name", None)
         fit = isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= 200
         own = fit and self._seen.setdefault(validation.name_key(str(name)), position) == position
         shown = str(name) if own else f"task number {position + 1}"
@@ -153,28 +154,6 @@ class LazyIntake:
 def dependants(tasks: Iterable[NewTask]) -> Mapping[int, int]:
     """How many tasks depend on each index."""
     return Counter(index for new in tasks for index in new.scheduled.depends_on)
-
-
-def refuse_odd_input(tasks: Any) -> None:
-    """Refuse what is no list or source of tasks, with the reason a reader needs.
-
-    Raises:
-        ConfigurationError: Always the whole input's fault.
-    """
-    if isinstance(tasks, str | bytes):
-        raise ConfigurationError("tasks: a text is no list of tasks; pass a list of ParallelTask or dicts")
-    if (
-        isinstance(tasks, Mapping)
-        and tasks
-        and all(isinstance(each, Mapping | ParallelTask) for each in tasks.values())
-    ):
-        raise ConfigurationError("tasks: a dict of tasks is not taken; pass a list, each task with its name")
-    if isinstance(tasks, Mapping | ParallelTask):
-        raise ConfigurationError("tasks: one task must be put in a list: run([task])")
-    if not isinstance(tasks, Iterable | AsyncIterable):
-        raise ConfigurationError(
-            f"tasks: {type(tasks).__name__} is no list of tasks; pass a list of ParallelTask or dicts"
-        )
 
 
 Prepare = Callable[[ParallelTask], None]

@@ -9,6 +9,7 @@ from ag2_parallel.results import TaskStatus
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.results import ParallelTaskResult
 
 
@@ -49,6 +50,7 @@ class RunMetrics:
     waited: float = 0.0
     model_calls: int = 0
     spared: int = 0
+    kept: int = 0
     groups: dict[str, GroupMetrics] = field(default_factory=dict)
     waited_by_limit: dict[str, float] = field(default_factory=dict)
 
@@ -64,17 +66,24 @@ class RunMetrics:
         if result.group is not None:
             self.groups.setdefault(result.group, GroupMetrics()).count(result)
 
+    def count_kept(self, kept: Kept) -> None:
+        """Add a result of an earlier life: it took no time of this one."""
+        self.tasks += 1
+        self.succeeded += kept.status is TaskStatus.SUCCEEDED
+        self.kept += 1
+
     def count_wait(self, limit: str, seconds: float) -> None:
         """A model call waited for a limit."""
         self.waited_by_limit[limit] = self.waited_by_limit.get(limit, 0.0) + seconds
 
-    def to_dict(self, *, wall: float, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
+    def to_dict(self, *, wall: float, workers: int, peak: int, abandoned: int, lag_max: float) -> dict[str, Any]:
         """The metrics by name; times in seconds."""
         mean = self.task_seconds / wall if wall > 0 else 0.0
         return {
             "wall": wall,
             "task_seconds": self.task_seconds,
             "longest": self.longest,
+            "makespan_bound": max(self.longest, self.task_seconds / workers),
             "speedup": mean,
             "success_rate": self.succeeded / self.tasks if self.tasks else None,
             "concurrency": {"mean": mean, "peak": peak},

@@ -11,6 +11,7 @@ from ag2_parallel.core import wording
 if TYPE_CHECKING:
     from ag2_parallel.core import commands
     from ag2_parallel.core.broadcast import Broadcast
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.results import ParallelTaskResult
 
 _log = logging.getLogger("ag2_parallel")
@@ -47,6 +48,10 @@ class Notices:
     def recovered(self, _command: commands.Recovered) -> None:
         """The breaker's probe succeeded."""
         self.warn("the task that was let through succeeded: the run goes on")
+
+    def kept(self, kept: Kept) -> None:
+        """A result of an earlier life stands."""
+        self._broadcast.emit(events.TaskKept, task=kept.name, index=kept.index, status=str(kept.status))
 
     def finished(self, result: ParallelTaskResult) -> None:
         """A task's result is published."""

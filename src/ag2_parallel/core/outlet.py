@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.results import ParallelTaskResult
 
 
@@ -19,11 +20,11 @@ class Outlet:
         """Nothing came yet. Unless `streamed`, nobody is woken up before the end."""
         self.streamed = streamed
         self._changed = threading.Condition()
-        self._results: deque[ParallelTaskResult] = deque()
+        self._results: deque[ParallelTaskResult | Kept] = deque()
         self.finished = False
         self._wake: Callable[[], None] | None = None
 
-    def put(self, result: ParallelTaskResult) -> None:
+    def put(self, result: ParallelTaskResult | Kept) -> None:
         """Publish a result."""
         self._results.append(result)
         if self.streamed:
@@ -46,7 +47,7 @@ class Outlet:
         with self._changed:
             self._wake = wake
 
-    def take(self) -> ParallelTaskResult | None:
+    def take(self) -> ParallelTaskResult | Kept | None:
         """The next result, or None if there is none now."""
         return self._results.popleft() if self._results else None
 

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ag2_parallel import events
 from ag2_parallel.core import commands
 from ag2_parallel.core.alarm import Alarm
+from ag2_parallel.core.control import RunControl
 from ag2_parallel.core.entries import Entry, NewTask, RunHooks, as_gone
 from ag2_parallel.core.notices import Notices
 from ag2_parallel.core.outcome import finished_result
+from ag2_parallel.core.publishing import Publisher
 from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
 
     from ag2_parallel.core.broadcast import Broadcast
     from ag2_parallel.core.engine import Engine
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.outlet import Outlet
     from ag2_parallel.core.schedule import Schedule
     from ag2_parallel.core.upstream import Upstream
     from ag2_parallel.ports import Backend, Clock
+    from ag2_parallel.records import RunJournal
     from ag2_parallel.tasks import ParallelTask
 
 
@@ -47,7 +51,7 @@ _CHUNK = 1000
 """Tasks added in one turn of the loop, which takes some milliseconds; other runs and timers get their turn in between."""
 
 
-class Run:
+class Run(RunControl):
     """Drives one schedule."""
 
     def __init__(
@@ -60,25 +64,29 @@ class Run:
         broadcast: Broadcast,
         upstream: Upstream,
         hooks: RunHooks,
+        journal: RunJournal | None = None,
     ) -> None:
         """Drive `schedule`; `backend` is set before anything is added."""
         self.backend: Backend
         self.metrics: dict[str, Any] = {"abandoned": 0, "peak": 0}
         self.stop_reason: str | None = None
         self.internal_error: Exception | None = None
+        self.journal_error: Exception | None = None
         self._engine = engine
         self._schedule = schedule
         self._clock = clock
-        self._outlet = outlet
         self._broadcast = broadcast
         self._upstream = upstream
         self._hooks = hooks
         self._closed = False
         self._entries: dict[int, Entry] = {}
+        self._kept: dict[int, Kept] = {}
         self._alarm = Alarm(engine.loop, clock, lambda: self._guarded(self._tick))
         self._amended: dict[int, str] = {}
         self.notices = Notices(broadcast)
-        self.counts = dict.fromkeys(map(str, TaskStatus), 0)
+        self._journal = journal
+        self._publisher = Publisher(outlet=outlet, notices=self.notices, hooks=hooks, post=self._post, journal=journal)
+        self.counts = self._publisher.counts
 
     # ---- from other threads
 
@@ -101,71 +109,46 @@ class Run:
             self._post(partial(self._add, chunk))
         self.resume(by="adding")
 
+    def add_kept(self, batch: Sequence[NewTask]) -> None:
+        """Take tasks whose results stand: none of them starts."""
+        self._post(partial(self._add, batch))
+
     def close(self, stop_reason: str | None = None) -> None:
         """No more tasks will come."""
         self._post(lambda: self._close(stop_reason))
 
-    def stop(self, reason: str, *, stop_running: bool) -> None:
-        """Start nothing more and, if wanted, stop what runs."""
-        self._post(
-            lambda: self._do(self._schedule.stop(reason, stop_running=stop_running, now=self._clock.monotonic()))
-        )
+    def journal_failed(self, error: Exception) -> None:
+        """Nothing can be written any more: the run stops, and what is committed stays."""
+        self._post(lambda: self._journal_failed(error))
 
-    def exhaust(self, why: str, *, stop: bool) -> None:
-        """The budget is used up: nothing new starts. The run is stopped if a task waits, or in any case."""
+    def hurry(self, seconds: float) -> None:
+        """What is not written down in so many seconds from now is published without; from any thread."""
+        self._post(lambda: self._publisher.hurry(self._engine.loop, seconds))
 
-        def do() -> None:
-            self.notices.why.setdefault("budget", why)
-            now = self._clock.monotonic()
-            schedule = self._schedule
-            self._do(schedule.stop("budget", stop_running=False, now=now) if stop else schedule.exhaust("budget", now))
-
-        self._post(do)
-
-    def pause(self, by: str = "user") -> None:
-        """Start nothing until whoever paused resumes; running tasks and the clocks go on."""
-        self._post(lambda: self._do(self._schedule.pause(self._clock.monotonic(), by)))
-
-    def resume(self, by: str = "user") -> None:
-        """Start things again, unless somebody else paused too."""
-        self._post(lambda: self._do(self._schedule.resume(self._clock.monotonic(), by)))
-
-    def set_max_workers(self, count: int) -> None:
-        """Let `count` tasks run at once from now on; what runs beyond that goes on."""
-        self._post(lambda: self._do(self._schedule.set_max_workers(count, self._clock.monotonic())))
+    def publish_now(self) -> None:
+        """On the loop: what is not written down yet is published without."""
+        self._publisher.give_up_journal()
 
     def on_loop(self, function: Callable[[], T], timeout: float | None = None) -> T:
         """What `function` returns on the loop, where the run does not change meanwhile; from any other thread."""
         return self._engine.ask(function, timeout)
 
-    def numbers(self) -> dict[str, int]:
-        """How many tasks and threads are where."""
-        schedule = self._schedule
-        return {
-            "added": schedule.added,
-            "waiting": schedule.added - schedule.settled - schedule.running,
-            "running": schedule.running,
-            "abandoned": schedule.abandoned,
-            "max_workers": schedule.max_workers,
-        }
-
     def attempt_ended(self, index: int, attempt: int, outcome: AttemptOutcome) -> None:
         """See `ports.BackendListener`."""
         self._post(lambda: self._attempt_ended(index, attempt, outcome))
-
-    def attempt_cut_off(self, index: int, attempt: int, error: TaskError) -> None:
-        """See `ports.BackendListener`."""
-        self._post(lambda: self._do(self._schedule.cut_off(index, attempt, error, self._clock.monotonic())))
-
-    def attempt_alive(self, index: int, attempt: int) -> None:
-        """See `ports.BackendListener`."""
-        self._post(lambda: self._schedule.alive(index, attempt, self._clock.monotonic()))
 
     def attempt_waiting(self, index: int, attempt: int, *, waiting: bool, on_person: bool) -> None:
         """See `ports.BackendListener`."""
         self._post(partial(self._waiting, index, attempt, waiting, on_person=on_person))
 
     # ---- on the loop
+
+    def _journal_failed(self, error: Exception) -> None:
+        self.journal_error = error
+        self.notices.why["journal_error"] = str(error)
+        self._journal = None
+        self._publisher.give_up_journal()
+        self._do(self._schedule.stop("journal_error", stop_running=True, now=self._clock.monotonic()))
 
     def _close(self, stop_reason: str | None = None) -> None:
         self._closed = True
@@ -175,9 +158,15 @@ class Run:
         if self._closed:
             return  # read by a source that was given up: no part of the run
         now = self._clock.monotonic()
-        batch = [self._with_its_upstream(new) for new in batch]
+        batch = [new if new.kept else self._with_its_upstream(new) for new in batch]
         for new in batch:
-            self._entries[new.scheduled.index] = Entry(new.task, new.scheduled.depends_on, new.limits, new.judge, now)
+            index = new.scheduled.index
+            if new.kept is not None:
+                self._kept[index] = new.kept
+            else:
+                self._entries[index] = Entry(
+                    new.task, new.scheduled.depends_on, new.limits, new.judge, now, new.fingerprint
+                )
         self._do(self._schedule.add([new.scheduled for new in batch], now))
 
     def _with_its_upstream(self, new: NewTask) -> NewTask:
@@ -219,10 +208,10 @@ class Run:
                 result = ParallelTaskResult(
                     name=entry.task.name, index=index, status=TaskStatus.FAILED, error=internal_error(error)
                 )
-                self._hooks.settled(result)
-                self._outlet.put(result)
+                self._publisher.settled(result, entry.fingerprint, cut=True)
             with suppress(Exception):
                 self.backend.stop(index, len(entry.log.records) + 1, "cancelled")
+        self._publisher.give_up_journal()
         self.stop_reason = "internal_error"
         self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
         self._hooks.finished()
@@ -242,7 +231,11 @@ class Run:
             watched=entry.limits.idle_timeout is not None,
         )
         now = self._clock.monotonic()
+        if self._journal is not None:
+            self._journal.attempt_started(command.index, entry.task.name, entry.fingerprint, command.attempt)
         if not self.backend.start(order):
+            if self._journal is not None:
+                self._journal.attempt_ended(command.index, command.attempt, cut=True)
             self.notices.warn("no thread could be started; fewer tasks run at once")
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
@@ -272,6 +265,8 @@ class Run:
         entry = self._entries[command.index]
         status = TaskStatus.TIMED_OUT if self._timed_out(command) else TaskStatus.FAILED
         self._decide(entry, command.index, command.attempt, status, command.error)
+        if self._journal is not None:
+            self._journal.attempt_ended(command.index, command.attempt, cut=status is TaskStatus.TIMED_OUT)
         entry.log.backs_off(command.delay, self._clock.monotonic())
         self._tell(events.TaskRetrying, entry.task, command, delay=command.delay, error=str(command.error))
 
@@ -280,6 +275,11 @@ class Run:
         return command.error.kind == "timeout" and command.error.status_code is None and not command.error.traceback
 
     def _settle(self, command: commands.Settle) -> None:
+        kept = self._kept.pop(command.index, None)
+        if kept is not None:
+            self._upstream.settled(kept)
+            self._publisher.kept(kept)
+            return
         entry = self._entries[command.index]
         now = self._clock.monotonic()
         error = command.error or worded(entry, command, self._upstream, self.notices.why)
@@ -290,16 +290,10 @@ class Run:
         result = finished_result(
             entry.task, command, error, entry.log, answer, read_at=entry.read_at, now=now, stamp=self._clock.now()
         )
-        self._publish(entry, command, result)
-
-    def _publish(self, entry: Entry, command: commands.Settle, result: ParallelTaskResult) -> None:
         entry.settled = result
         self._drop_if_over(command.index, entry)
-        self.counts[str(result.status)] += 1
         self._upstream.settled(result)
-        self._hooks.settled(result)
-        self._outlet.put(result)
-        self.notices.finished(result)
+        self._publisher.settled(result, entry.fingerprint, cut=_was_cut(command))
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
@@ -322,15 +316,23 @@ class Run:
         self.stop_reason = command.stop_reason
         self._alarm.cancel()
         self.metrics |= {"abandoned": self._schedule.abandoned, "peak": self._schedule.peak_running}
-        self._broadcast.emit(events.RunFinished, stop_reason=command.stop_reason, counts=dict(self.counts))
+        self._publisher.when_all_out(self._over)
+
+    def _over(self) -> None:
+        self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
         self._hooks.finished()
 
-    def amended(self, result: ParallelTaskResult) -> str | None:
+    def how_it_ended(self, result: ParallelTaskResult) -> str | None:
         """How the attempt of a result published as `stopping` ended in the meantime."""
         return self._amended.pop(result.index, None)
 
     def _tell(self, event: type[events.Event], task: ParallelTask, command: Any, **fields: Any) -> None:
         self._broadcast.emit(event, task=task.name, index=command.index, attempt=command.attempt, **fields)
+
+
+def _was_cut(command: commands.Settle) -> bool:
+    """Whether a task's last attempt was ended from outside, and did not fail by itself."""
+    return command.status in {TaskStatus.TIMED_OUT, TaskStatus.CANCELLED} or command.stop_reason == "budget"
 
 
 _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]] = {

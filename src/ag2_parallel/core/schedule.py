@@ -114,7 +114,9 @@ class Schedule:
         for record in self._backlog.admit(tasks):
             if record.state is TaskState.SETTLED:  # by what became of another task of the batch
                 continue
-            if self._decisions.task_reason is not None:
+            if record.task.kept is not None:
+                self._decisions.keep(record, record.task.kept, out)
+            elif self._decisions.task_reason is not None:
                 self._decisions.settle_alone(record, Verdict(TaskStatus.SKIPPED, self._decisions.task_reason), out)
             elif record.task.problem is not None:
                 self._decisions.settle(record, Verdict(TaskStatus.FAILED, "error", record.task.problem), now, out)

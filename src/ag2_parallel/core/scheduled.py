@@ -36,6 +36,8 @@ class ScheduledTask:
         idle_timeout: Seconds of an attempt without a sign of life; None: no limit.
         retry: Attempts and the waits between them.
         problem: What is wrong with it. It settles as failed at once and never starts.
+        expected: Seconds it is expected to take; among equal priorities the longest starts first.
+        kept: How it ended in an earlier life of the run. It settles so at once and never starts.
     """
 
     index: int
@@ -46,6 +48,8 @@ class ScheduledTask:
     idle_timeout: float | None = None
     retry: RetryPolicy = _ONE_ATTEMPT
     problem: TaskError | None = None
+    expected: float = 0.0
+    kept: TaskStatus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,10 +29,8 @@ class Submitted:
         self._closed = False
         self._over = False
 
-    def submit(
-        self, item: Any, present: Callable[[ParallelTaskResult], ParallelTaskResult]
-    ) -> Future[ParallelTaskResult]:
-        """Check a task and add it to the run; `present` makes the result fit to be shown.
+    def submit(self, item: Any) -> Future[ParallelTaskResult]:
+        """Check a task and add it to the run.
 
         Raises:
             ConfigurationError: If the task cannot run; the run goes on without it.
@@ -46,19 +44,18 @@ class Submitted:
             future: Future[ParallelTaskResult] = Future()
             future.set_running_or_notify_cancel()  # a task is cancelled with its run, not through its future
             self._futures[new.scheduled.index] = future
-            self._present = present
             self._feeder.feed_one(new)
         return future
 
-    def settled(self, result: ParallelTaskResult) -> None:
-        """A task of the run is settled; on the engine loop."""
-        future = self._futures.pop(result.index, None)
+    def settled(self, index: int, present: Callable[[], ParallelTaskResult]) -> None:
+        """A task of the run is settled; on the engine loop. `present` gives the result as it is shown, and may block."""
+        future = self._futures.pop(index, None)
         if future is not None:
-            self._spawn(lambda: self._complete(future, result))
+            self._spawn(lambda: self._complete(future, present))
 
-    def _complete(self, future: Future[ParallelTaskResult], result: ParallelTaskResult) -> None:
+    def _complete(self, future: Future[ParallelTaskResult], present: Callable[[], ParallelTaskResult]) -> None:
         try:
-            future.set_result(self._present(result))
+            future.set_result(present())
         except Exception as error:  # the user's `redact` broke: whoever waits must not wait for ever
             future.set_exception(error)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from ag2_parallel.core.kept import LoadedWhenRead
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ag2_parallel.core.kept import Kept
     from ag2_parallel.results import ParallelTaskResult
 
 KEPT_OF_LAZY_SOURCES = 1000
@@ -25,10 +28,10 @@ class Upstream:
     def __init__(self, dependants: Mapping[int, int], *, open_ended: bool) -> None:
         """`dependants` is the number of known tasks that depend on each index; `open_ended`: more tasks may come."""
         self._needed = dict(dependants)
-        self._results: dict[int, ParallelTaskResult] = {}
+        self._results: dict[int, ParallelTaskResult | Kept] = {}
         self._latest: deque[int] | None = deque() if open_ended else None
 
-    def settled(self, result: ParallelTaskResult) -> None:
+    def settled(self, result: ParallelTaskResult | Kept) -> None:
         """Keep the result if it may be needed."""
         if self._latest is not None:
             self._latest.append(result.index)
@@ -60,7 +63,7 @@ class Upstream:
     def of(self, indexes: Sequence[int]) -> Mapping[str, ParallelTaskResult]:
         """The results of these tasks by name."""
         found = [self._results[index] for index in indexes if index in self._results]
-        return {result.name: result for result in found}
+        return LoadedWhenRead({result.name: result for result in found}) if found else {}
 
     def name_of(self, index: int) -> str:
         """The name of a settled task."""

@@ -21,6 +21,7 @@ _RUN_REASONS = {
     "source_error": "the source of tasks failed",
     "budget": "the run's budget is used up",
     "breaker": "task after task failed for one cause",
+    "journal_error": "the journal could not be written any more",
     "dependency": "a task it depends on did not succeed",
 }
 

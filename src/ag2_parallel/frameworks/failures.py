@@ -7,8 +7,6 @@ with a `kind` of its own.
 
 from __future__ import annotations
 
-import contextlib
-import email.utils
 import json
 import traceback
 from collections.abc import Iterator, Mapping
@@ -19,6 +17,7 @@ from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
 from ag2_parallel.provider_errors import provider_error
 from ag2_parallel.results import TaskError
+from ag2_parallel.retry_after import retry_after
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import Draft
@@ -30,9 +29,6 @@ _LONGEST_TRACEBACK: Final = 40_000
 
 _DEEPEST: Final = 40
 """Links of a chain of causes that are looked at."""
-
-_LONGEST_WAIT: Final = 86_400.0 * 7
-"""Seconds; what a server asks to wait beyond that is no sane answer."""
 
 _ANSWERS: Final = ("body", "details", "json_body", "error")
 """Attributes in which SDKs keep the answer: most, google-genai, together, ollama."""
@@ -226,22 +222,8 @@ def _headers(exc: BaseException) -> dict[str, str]:
 
 
 def _retry_after(exc: BaseException) -> float | None:
-    headers = _headers(exc)
-    with contextlib.suppress(KeyError, ValueError):
-        return _sane(float(headers["retry-after-ms"]) / 1000)
-    text = headers.get("retry-after", "")
-    with contextlib.suppress(ValueError):
-        return _sane(float(text))
-    with contextlib.suppress(ValueError, TypeError):
-        when = email.utils.parsedate_to_datetime(text)
-        return _sane((when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
-    return _answer(exc).retry_after if _is_answer(exc) else None
-
-
-def _sane(seconds: float) -> float:
-    if seconds != seconds:  # noqa: PLR0124 - a NaN is no number of seconds
-        raise ValueError("not a number")
-    return min(max(0.0, seconds), _LONGEST_WAIT)
+    asked = retry_after(_headers(exc), datetime.now(UTC))
+    return _answer(exc).retry_after if asked is None and _is_answer(exc) else asked
 
 
 def _message(shown: BaseException, cause: BaseException, kind: str) -> str:

@@ -32,8 +32,9 @@ _MISSING = {
 class Frameworks:
     """The frameworks of one run: `ports.FrameworkChoice`. A line of AG2 has one when a task first needs it."""
 
-    def __init__(self, llm_config: Any) -> None:
-        """`llm_config` is for tasks that have none."""
+    def __init__(self, llm_config: Any, *, keyless: bool = False) -> None:
+        """`llm_config` is for tasks that have none; `keyless`: no call leaves the process, so that no key is needed."""
+        self._keyless = keyless
         self._functions = FunctionFramework()
         self._llm_config = llm_config
         self._lock = threading.Lock()
@@ -127,18 +128,18 @@ class Frameworks:
     def _line(self, line: str) -> Framework:
         with self._lock:
             if line not in self._lines:
-                self._lines[line] = _made(line, self._llm_config)
+                self._lines[line] = _made(line, self._llm_config, keyless=self._keyless)
             return self._lines[line]
 
 
-def _made(line: str, llm_config: Any) -> Framework:
+def _made(line: str, llm_config: Any, *, keyless: bool) -> Framework:
     if line == "ag2":
         from ag2_parallel.frameworks.ag2.framework import Ag2Framework
 
-        return Ag2Framework(llm_config)
+        return Ag2Framework(llm_config, keyless=keyless)
     from ag2_parallel.frameworks.classic.framework import ClassicFramework
 
-    return ClassicFramework(None if ag2_kinds.is_model_config(llm_config) else llm_config)
+    return ClassicFramework(None if ag2_kinds.is_model_config(llm_config) else llm_config, keyless=keyless)
 
 
 def _worded(texts: list[str]) -> list[Problem]:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
-    from ag2_parallel.gate.call import Call, Terms
+    from ag2_parallel.gate.call import Call
     from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.terms import Terms
     from ag2_parallel.gate.wire import Head
 
 

@@ -13,7 +13,7 @@ from ag2_parallel.gate.request import ModelRequest
 
 if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import GatedAttempt
-    from ag2_parallel.gate.call import Terms
+    from ag2_parallel.gate.terms import Terms
 
 _READ: Final = "ag2_parallel.read"
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.foreign_call import ForeignCall
+from ag2_parallel.gate.recorder import Recorder
 from ag2_parallel.gate.retry import GiveUp
 from ag2_parallel.provider_errors import was_filtered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from ag2_parallel.async_ports import ForeignRecord
     from ag2_parallel.results import TaskError
 
 T = TypeVar("T")
@@ -41,9 +43,17 @@ class AsyncForeignCall(ForeignCall):
         work: Callable[[], Coroutine[Any, Any, T]],
         usage: Callable[[T], Mapping[str, Any] | None],
         failed: Callable[[Exception], TaskError],
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """On the private loop: make the call, again where that may help. Raises what the last try raised."""
+        if record is not None:
+            asked = self._asked
+            self._recorder = Recorder.of_foreign(self._attempt, asked.model, asked.endpoint, record.asked)
         try:
+            if record is not None and self._recorder is not None:
+                found = await self._soon(self._found)
+                if found is not None:
+                    return record.load(found.body)
             while True:
                 await self._soon(self._admitted)
                 try:
@@ -55,7 +65,8 @@ class AsyncForeignCall(ForeignCall):
                             error.add_note(again.reason)
                         raise
                 else:
-                    await self._soon(partial(self._answered, usage(answer), filtered=was_filtered(answer)))
+                    body = None if record is None or self._recorder is None else record.dump(answer)
+                    await self._soon(partial(self._answered, usage(answer), body, filtered=was_filtered(answer)))
                     return answer
         finally:
             self._post(self._left)

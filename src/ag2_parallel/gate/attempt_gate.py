@@ -2,38 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.gate.async_foreign_call import AsyncForeignCall
-from ag2_parallel.gate.call import Call, Terms
+from ag2_parallel.gate.call import Call
+from ag2_parallel.gate.digest import foreign_content, request_content
 from ag2_parallel.gate.direct import ChatSender
 from ag2_parallel.gate.foreign_call import ForeignCall
+from ag2_parallel.gate.free_turn import FreeTurn
 from ag2_parallel.gate.meter import Meter
 from ag2_parallel.gate.prices import fixed_price
 from ag2_parallel.gate.sync_client import GateClient
+from ag2_parallel.gate.terms import Terms
 from ag2_parallel.gate.through import ThroughClient
+from ag2_parallel.gate.turn import Turn
 from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
+from ag2_parallel.spans import Trace
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     import httpx
 
-    from ag2_parallel.async_ports import SendChatSoon
+    from ag2_parallel.async_ports import ForeignRecord, SendChatSoon
     from ag2_parallel.gate.budget import TaskSpending
+    from ag2_parallel.gate.call_events import CallEvents
+    from ag2_parallel.gate.cassette import Cassette
     from ag2_parallel.gate.hedging import AnswerTimes
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
     from ag2_parallel.gate.relay import Relay
     from ag2_parallel.gate.request import ModelRequest
+    from ag2_parallel.gate.routes import Asked
     from ag2_parallel.gate.turnstile import Turnstile
+    from ag2_parallel.gate.wire import Sender
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
+    from ag2_parallel.records import CallTape
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
@@ -93,6 +104,12 @@ class AttemptSide:
         waited_for: Told, on the loop, for which limit a call waited, and how many seconds.
         spending: The task's account, where there is a budget.
         cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
+        task: The task's name.
+        failed: Told why the task fails, whatever its code makes of that; the attempt has to end. From any thread.
+        cassette: The run's; None: it has none.
+        tape: The attempt's recorded calls, and where its own are written down; None: neither.
+        trace: Where calls and their waits are written down.
+        speaker: The agent at work, where known.
     """
 
     retry: RetryPolicy
@@ -109,6 +126,12 @@ class AttemptSide:
     waited_for: Callable[[str, float], None] = lambda _name, _seconds: None
     spending: TaskSpending | None = None
     cut_off: Callable[[str, str], None] = lambda _kind, _message: None
+    task: str = ""
+    failed: Callable[[Exception], None] = lambda _error: None
+    cassette: Cassette | None = None
+    tape: CallTape | None = None
+    trace: Trace = field(default_factory=lambda: Trace(time.monotonic))
+    speaker: Callable[[], str | None] = lambda: None
 
 
 class GatedAttempt:
@@ -135,35 +158,29 @@ class GatedAttempt:
         self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: httpx.Client | None = None
     ) -> httpx.Client:
         """A client whose requests go through the gate; see `ports.AttemptGate.http_client`."""
-        sender = self.shared.pool if through is None else ThroughClient(through, self.shared.spawn)
+        sender = self._sender(self.shared.pool if through is None else ThroughClient(through, self.shared.spawn))
         return GateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
 
     def chat_sender(
         self, like: httpx.Request, *, last_entry: bool = True, price: tuple[float, float] | None = None
     ) -> ChatSender:
         """What sends chats without an HTTP client; see `ports.AttemptGate.chat_sender`."""
-        terms = Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
+        terms = Terms(sender=self._sender(self.shared.pool), last_entry=last_entry, price=self._pricing(price))
         return ChatSender(self, like, terms)
 
-    def async_http_client(
-        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
-    ) -> Any:
-        """An `httpx2.AsyncClient` whose requests go through the gate; see `async_ports.AsyncAttemptGate.async_http_client`."""
-        from ag2_parallel.gate.httpx2_client import AsyncGateClient
-        from ag2_parallel.gate.through_async import ThroughAsyncClient
+    def _sender(self, sender: Sender) -> Sender:
+        cassette = self.side.cassette
+        return sender if cassette is None else cassette.sender(sender, self.side, self.shared.spawn)
 
-        sender = self.shared.pool if through is None else ThroughAsyncClient(through)
-        return AsyncGateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
+    def turn(self, asked: Asked, tally: CallTally, events: CallEvents) -> Turn | FreeTurn:
+        """A try's turn at the limits."""
+        free = self.side.cassette is not None and self.side.cassette.plays
+        return FreeTurn(events) if free else Turn(asked, self, tally, events)
 
-    def async_chat_sender(
-        self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
-    ) -> SendChatSoon:
-        """What sends chats for coroutines; see `async_ports.AsyncAttemptGate.async_chat_sender`."""
-        from ag2_parallel.gate.async_direct import AsyncChatSender
-
-        return AsyncChatSender(
-            self, like, Terms(sender=self.shared.pool, last_entry=last_entry, price=self._pricing(price))
-        )
+    async def sleep(self, delay: float, reason: str) -> None:
+        """The wait for the next try after a failure."""
+        with self.waits(f"the next try after {reason}"):
+            await asyncio.sleep(delay if self.side.cassette is None else self.side.cassette.scaled(delay))
 
     @property
     def calls(self) -> int:
@@ -190,11 +207,20 @@ class GatedAttempt:
 
     def call(self, request: ModelRequest, terms: Terms, relay: Relay | None = None) -> Call:
         """In the worker's thread: a new call, not yet started; its answer comes through `relay`."""
+        if self.side.cassette is not None:
+            request.asked = self.side.cassette.asked(request_content(request))
         return Call(next(self._numbers), request, terms, self, relay)
 
     def refusal(self) -> str | None:
         """Why no call may start any more, or None."""
         return self._cut or ("cancelled" if self.shared.closed() else None)
+
+    def hedge_after(self, request: ModelRequest, terms: Terms) -> float | None:
+        """Seconds after which a copy of a request is sent, None where there is none."""
+        wish = self.side.limits.hedge_after
+        if wish is None or terms.sender is not self.shared.pool or not request.repeatable():
+            return None
+        return self.shared.answer_times.hedge_after(wish, request.endpoint, request.model)
 
     def over_budget(self, tally: CallTally) -> bool:
         """Whether the budget refuses a call, or one more try of it; the attempt then has to end.
@@ -219,11 +245,42 @@ class GatedAttempt:
         failed: Callable[[Exception], TaskError],
         price: tuple[float, float] | None = None,
         estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that another client sends; see `ports.AttemptGate.foreign_call`."""
         self.side.check_call()
+        if self.side.cassette is not None and record is not None:
+            asked = self.side.cassette.asked(foreign_content(model, endpoint, record.asked))
+            work = self.side.cassette.foreign(work, asked, record, failed, self.side)
         call = ForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
-        return call.made(work, usage, failed)
+        return call.made(work, usage, failed, record)
+
+    def async_http_client(
+        self,
+        *,
+        last_entry: bool = True,
+        price: tuple[float, float] | None = None,
+        through: Any = None,
+    ) -> Any:
+        """An `httpx2.AsyncClient` whose requests go through the gate."""
+        from ag2_parallel.gate.httpx2_client import AsyncGateClient
+        from ag2_parallel.gate.through_async import ThroughAsyncClient
+
+        sender = self._sender(self.shared.pool if through is None else ThroughAsyncClient(through))
+        return AsyncGateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
+
+    def async_chat_sender(
+        self,
+        like: Any,
+        *,
+        last_entry: bool = True,
+        price: tuple[float, float] | None = None,
+    ) -> SendChatSoon:
+        """What sends chats for coroutines."""
+        from ag2_parallel.gate.async_direct import AsyncChatSender
+
+        sender = self._sender(self.shared.pool)
+        return AsyncChatSender(self, like, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)))
 
     async def foreign_call_soon(
         self,
@@ -235,11 +292,15 @@ class GatedAttempt:
         failed: Callable[[Exception], TaskError],
         price: tuple[float, float] | None = None,
         estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
     ) -> T:
-        """Make a call that another async client sends; see `async_ports.AsyncAttemptGate.foreign_call_soon`."""
+        """Make a call that another async client sends."""
         self.side.check_call()
+        if self.side.cassette is not None and record is not None:
+            asked = self.side.cassette.asked(foreign_content(model, endpoint, record.asked))
+            work = self.side.cassette.foreign_soon(work, asked, record, failed, self.side)
         call = AsyncForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
-        return await call.made_soon(work, usage, failed)
+        return await call.made_soon(work, usage, failed, record)
 
     def entered(self, call: Call | ForeignCall) -> None:
         """A call is on the loop."""
@@ -252,9 +313,10 @@ class GatedAttempt:
         self.shared.calls.discard(call)
 
     @contextmanager
-    def waits(self) -> Iterator[None]:
-        """While inside, a call waits; overlapping waits of several calls count once."""
+    def waits(self, what: str) -> Iterator[None]:
+        """While inside, a call waits for `what`; overlapping waits of several calls count once."""
         clock, (before, _) = self.shared.clock, self._waited
+        span = self.side.trace.begin("wait", what)
         if self._waits == 0:
             self._waited = (before, clock.monotonic())
             self.side.waiting(True)  # noqa: FBT003 - a message
@@ -262,6 +324,7 @@ class GatedAttempt:
         try:
             yield
         finally:
+            self.side.trace.end(span)
             self._waits -= 1
             if self._waits == 0:
                 before, since = self._waited

@@ -3,66 +3,50 @@
 ::
 
     worker thread                         engine loop
-    GateTransport.handle_request ─post──► Call.start ─► try ─► wait ─► try ...
+    GateTransport.handle_request ─post──► Call.start ─► try ─► wait ─► try ... ─► keep
              relay.get()  ◄────────────── relay.put(Head), bytes, end or failure
              stream.close ─post──────────► Call.hang_up
                                            Call.cut  ◄── AttemptGate.cut
-
-A coroutine on an attempt's private loop does the same with an `AsyncRelay`, and never blocks its loop.
 """
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
+from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
 from ag2_parallel.gate.hedging import first_good
 from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
-from ag2_parallel.gate.off_loop import off_loop
+from ag2_parallel.gate.off_loop import parsed_soon
+from ag2_parallel.gate.recorder import Recorder, emptied_by_filter, recorded_parts
 from ag2_parallel.gate.relay import Relay
-from ag2_parallel.gate.retry import Decision, GiveUp, decide
-from ag2_parallel.gate.sse import EventStream, parsed_object, usage_block
-from ag2_parallel.gate.turn import Turn
+from ag2_parallel.gate.retry import GiveUp
+from ag2_parallel.gate.sse import EventStream, usage_block
+from ag2_parallel.gate.verdict import verdict
 from ag2_parallel.gate.wire import Head, is_event_stream, whole
 from ag2_parallel.provider_errors import was_filtered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    import asyncio
+    from collections.abc import Coroutine
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
-    from ag2_parallel.gate.prices import Price
+    from ag2_parallel.gate.free_turn import FreeTurn
     from ag2_parallel.gate.request import ModelRequest
-    from ag2_parallel.gate.wire import Reply, Sender
+    from ag2_parallel.gate.terms import Terms
+    from ag2_parallel.gate.turn import Turn
+    from ag2_parallel.gate.wire import Reply
+    from ag2_parallel.records import CallRecord
 
 _ERROR: Final = 400
 _REDIRECT: Final = 300
 _REFUSED_FIELD: Final = frozenset({400, 422})
-_PARSED_ON_THE_LOOP: Final = 256 * 1024
-"""Longer answers are parsed on a thread, so that one of them does not hold all the others."""
-
 _TO_THE_END: Final = 1.0
 """Seconds in which the last bytes after an answer's own end may come, so that its connection can be used again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What one client's calls have in common.
-
-    Attributes:
-        sender: Sends the requests.
-        last_entry: Whether no other entry of a fallback list comes after this one.
-        price: The price of a model's tokens at an endpoint, asked when a cost is wanted.
-    """
-
-    sender: Sender
-    last_entry: bool
-    price: Callable[[str | None, str], Price | None]
 
 
 class Call:
@@ -89,6 +73,8 @@ class Call:
         model, endpoint = request.model, request.endpoint  # all that the tally keeps: the body goes with the call
         self._tally: CallTally = attempt.meter.open(model, lambda: terms.price(model, endpoint))
         self._events = CallEvents(number, request, attempt.side)
+        self._recorder = Recorder.of(attempt, request)
+        self._whole: Head | None = None
         self._stream: EventStream | None = None
         self._copies = 0
         self._requests = 0
@@ -96,6 +82,7 @@ class Call:
         self._doubted = False
         self._on_the_wire = False
         self._started = 0.0
+        self._span: CallSpan  # begins on the loop
 
     def start(self) -> None:
         """Begin, unless the attempt was cut meanwhile."""
@@ -103,11 +90,28 @@ class Call:
         if reason is not None:
             self.relay.fail(TaskStopped(reason))
             return
+        record = None if self._recorder is None else self._recorder.found()
+        if record is not None:
+            self._replay(record)
+            return
         self._started = self._attempt.shared.clock.monotonic()
+        self._span = CallSpan(self._attempt.side, self._tally)
         self._attempt.entered(self)
         self.task = self._attempt.shared.loop.create_task(self._until_answered())
         # Not a `finally` inside: a task that is cancelled before its first step never gets there.
         self.task.add_done_callback(self._ended)
+
+    def _replay(self, record: CallRecord) -> None:
+        """Hand a recorded answer over: no limit, no request, nothing to pay."""
+        self.settled = True
+        self._tally.replayed += 1
+        self._attempt.filtered = emptied_by_filter(record)
+        self._attempt.side.alive()
+        self._events.replayed(record.usage)
+        CallSpan(self._attempt.side, self._tally).ended("replayed")
+        for part in recorded_parts(record):
+            self.relay.put(part)
+        self.relay.end()
 
     def cut(self, reason: str) -> None:
         """End it now: the connection closes, and the worker gets `TaskStopped`."""
@@ -144,31 +148,38 @@ class Call:
             return
         self.settled = True
         self._account_for_the_rest()
+        self._span.ended(status)
         if self._events.wanted:
-            duration = self._attempt.shared.clock.monotonic() - self._started
-            self._events.finished(status, duration, usage_of([self._tally]))
+            self._events.finished(status, self._duration(), usage_of([self._tally]))
+
+    def _duration(self) -> float:
+        return self._attempt.shared.clock.monotonic() - self._started
 
     async def _until_answered(self) -> None:
         tries = 0
         while True:
             tries += 1
-            async with Turn(self._request, self._attempt, self._tally, self._events) as turn:
+            async with self._attempt.turn(self._request, self._tally, self._events) as turn:
                 failure = turn.refusal or await self._try(turn)
                 turn.heard(failure)
             if failure is None:
+                await self._hand_over_whole()
                 return
             if self._asked_usage and failure.outcome.status in _REFUSED_FIELD:
                 self._doubt_the_question(failure)
                 tries -= 1  # what was refused was the gate's own wish
                 continue
-            decision = await self._decide(failure, tries)
+            decision = await verdict(
+                failure.outcome, failure.as_task_error, self._attempt, tries=tries, last_entry=self._terms.last_entry
+            )
             if isinstance(decision, GiveUp):
-                self._hand_over(failure, decision.reason, tries)
+                await self._hand_over(failure, decision.reason, tries)
                 return
             self._tally.retried += 1
-            await self._wait(failure, decision.delay)
+            self._events.retrying(failure.outcome.reason, decision.delay)
+            await self._attempt.sleep(decision.delay, failure.outcome.reason)
 
-    async def _try(self, turn: Turn) -> Failure | None:
+    async def _try(self, turn: Turn | FreeTurn) -> Failure | None:
         """Send the request; None where the answer is on its way to the worker."""
         request, attempt = self._request, self._attempt
         if request.metered and attempt.over_budget(self._tally):
@@ -183,7 +194,7 @@ class Call:
         self._on_the_wire = True
         self._stream = None
         try:
-            after = self._hedge_after()
+            after = self._attempt.hedge_after(self._request, self._terms)
             head = await (self._send(turn) if after is None else self._send_twice(turn, after))
         except httpx.HTTPError as error:
             if not was_sent(error):
@@ -192,7 +203,7 @@ class Call:
             return broken(error)
         return None if head is None else await self._judge(head)
 
-    async def _send(self, turn: Turn) -> Head | None:
+    async def _send(self, turn: Turn | FreeTurn) -> Head | None:
         """One request and its answer; None for a stream, which is on its way to the worker."""
         request, attempt = self._request, self._attempt
         self._requests += 1
@@ -208,14 +219,7 @@ class Call:
         finally:
             reply.close()
 
-    def _hedge_after(self) -> float | None:
-        """Seconds after which a copy is sent, None where there is none."""
-        wish, request = self._attempt.side.limits.hedge_after, self._request
-        if wish is None or self._terms.sender is not self._attempt.shared.pool or not request.repeatable():
-            return None
-        return self._attempt.shared.answer_times.hedge_after(wish, request.endpoint, request.model)
-
-    async def _send_twice(self, turn: Turn, after: float) -> Head | None:
+    async def _send_twice(self, turn: Turn | FreeTurn, after: float) -> Head | None:
         """The same where a slow request gets a copy; what the loser used is estimated."""
 
         def copy() -> Coroutine[Any, Any, Head | None] | None:
@@ -240,58 +244,72 @@ class Call:
             raise httpx.RemoteProtocolError(f"{self._request.endpoint} answered with an empty stream")
         if self._doubted:
             self._attempt.shared.no_usage.add(self._request.endpoint)  # without the question it works
-        self.relay.put(Head(reply.status, reply.headers, None))
+        head = Head(reply.status, reply.headers, None)
+        self.relay.put(head)
         try:
             while chunk:
                 self._attempt.side.alive()
                 passed = events.feed(chunk)
-                if events.done:
-                    self._settle_stream(events, reply.status)
-                await self._pass(passed)
+                await (self._pass_end if events.done else self._pass)(passed, head)
                 chunk = await reply.next_chunk()
         except httpx.HTTPError as error:
             self._settle(type(error).__name__)
             self.relay.fail(error)
             return
-        rest = events.finish()
-        self._settle_stream(events, reply.status)
-        await self._pass(rest)
+        await self._pass_end(events.finish(), head)
         self.relay.end()
 
-    def _settle_stream(self, events: EventStream, status: int) -> None:
-        if self._on_the_wire and self._request.metered:
-            self._tally.answer(events.usage, self._estimate)
-            self._attempt.filtered = events.filtered
-        self._on_the_wire = False
-        self._settle(str(status))
-
-    async def _pass(self, chunk: bytes) -> None:
+    async def _pass_end(self, chunk: bytes, head: Head) -> None:
+        """The bytes with which a stream is complete: held back until it is counted and written down."""
+        assert self._stream is not None
+        if self._on_the_wire:
+            self._on_the_wire = False
+            if self._request.metered:
+                self._tally.answer(self._stream.usage, self._estimate)
+                self._attempt.filtered = self._stream.filtered
+            await self._keep(head, chunk)
+        self._settle(str(head.status))
         if chunk:
             await self.relay.put_bytes(chunk)
 
+    async def _pass(self, chunk: bytes, _head: Head) -> None:
+        if chunk:
+            if self._recorder is not None:
+                self._recorder.passed(chunk)
+            await self.relay.put_bytes(chunk)
+
+    async def _keep(self, head: Head, last: bytes = b"") -> None:
+        """Write an answer down, where that is wanted; the worker gets its end when it is safe."""
+        if self._recorder is not None:
+            await self._recorder.kept(head, last, usage_of([self._tally]), self._duration())
+
     async def _judge(self, head: Head) -> Failure | None:
-        """A whole answer: handed over, or a failure."""
+        """A whole answer: to be handed over, or a failure."""
         body = head.body or b""
         if head.status >= _ERROR:
             self._on_the_wire = False  # an error is not charged for
             return refused(head, self._attempt.shared.clock.now())
         if self._request.metered and head.status < _REDIRECT:
-            parsed = await self._parsed(body)
+            parsed = await parsed_soon(self._attempt.shared.spawn, body)
             if parsed is None and self._request.chat:
                 self._account_for_the_rest(len(body))
                 return unusable(head, self._request.endpoint, self._attempt.side.redactor)
             self._tally.answer(usage_block(parsed), lambda: self._estimate(len(body)))
             self._attempt.filtered = was_filtered(parsed)
         self._on_the_wire = False
+        self._whole = head
+        return None
+
+    async def _hand_over_whole(self) -> None:
+        """The answer's way to the worker, its turn being over; a stream has gone there already."""
+        head = self._whole
+        if head is None:
+            return
+        if head.status < _REDIRECT:
+            await self._keep(head)
         self._settle(str(head.status))
         self.relay.put(head)
         self.relay.end()
-        return None
-
-    async def _parsed(self, body: bytes) -> dict[str, Any] | None:
-        if len(body) <= _PARSED_ON_THE_LOOP:
-            return parsed_object(body)
-        return await off_loop(self._attempt.shared.spawn, lambda: parsed_object(body))
 
     def _doubt_the_question(self, failure: Failure) -> None:
         """A request that asked for usage was refused: send the original, and find out whether that was why."""
@@ -301,29 +319,13 @@ class Call:
         if any(word in (failure.head.body or b"") for word in (b"stream_options", b"include_usage")):
             self._attempt.shared.no_usage.add(self._request.endpoint)
 
-    async def _decide(self, failure: Failure, tries: int) -> Decision:
-        policy, attempt = self._attempt.side.retry, self._attempt
-        if failure.outcome.transient and callable(policy.on):
-            judge, error = policy.on, failure.as_task_error()
-            if not await off_loop(attempt.shared.spawn, lambda: bool(judge(error))):
-                return GiveUp()
-        return decide(
-            failure.outcome,
-            policy=policy,
-            tries=tries,
-            last_entry=self._terms.last_entry,
-            remaining=attempt.side.remaining(),
-            draw=attempt.shared.draw,
-        )
-
-    async def _wait(self, failure: Failure, delay: float) -> None:
-        self._events.retrying(failure.outcome.reason, delay)
-        with self._attempt.waits():
-            await asyncio.sleep(delay)
-
-    def _hand_over(self, failure: Failure, reason: str | None, tries: int) -> None:
-        self._settle(str(failure.outcome.status or failure.outcome.reason))
+    async def _hand_over(self, failure: Failure, reason: str | None, tries: int) -> None:
         head = failure.final_head(reason)
+        if (
+            head is not None and not self._terms.last_entry
+        ):  # what the next entry answers comes after it in a replay too
+            await self._keep(head)
+        self._settle(str(failure.outcome.status or failure.outcome.reason))
         if head is None:
             self.relay.fail(failure.final_error(reason, tries))
         else:

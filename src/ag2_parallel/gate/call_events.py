@@ -5,6 +5,9 @@
     queued ─► admitted ─► started ─► first byte ─► finished
        ├► refused            ├► hedged   └► throttled, retrying ─► queued ...
        └► cut ◄──────────────┘
+
+The first two are told only where a limit was set or met.
+    replayed, and nothing else, where the answer is a recorded one
 """
 
 from __future__ import annotations
@@ -46,6 +49,10 @@ class CallEvents:
         if message is not None:
             _log.warning("%s", message)
             self._side.emit(events.RunWarning, message=message)
+
+    def replayed(self, usage: Usage) -> None:
+        """It was answered from a recording."""
+        self._tell(events.ModelCallReplayed, model=self._request.model, usage=usage)
 
     def queued(self) -> None:
         """It stands before the limits."""

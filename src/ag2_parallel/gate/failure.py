@@ -12,9 +12,9 @@ import httpx
 from ag2_parallel.gate.error_body import with_reason
 from ag2_parallel.gate.proxies import UnusableProxyError
 from ag2_parallel.gate.retry import Outcome, answered
-from ag2_parallel.gate.retry_after import retry_after
 from ag2_parallel.gate.wire import Head
 from ag2_parallel.results import TaskError
+from ag2_parallel.retry_after import retry_after
 
 if TYPE_CHECKING:
     from datetime import datetime

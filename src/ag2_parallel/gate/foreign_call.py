@@ -13,7 +13,6 @@ cut ends that wait.
 
 from __future__ import annotations
 
-import asyncio
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,20 +20,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
+from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure
 from ag2_parallel.gate.meter import usage_of
-from ag2_parallel.gate.off_loop import off_loop
-from ag2_parallel.gate.retry import Again, GiveUp, Outcome, decide
-from ag2_parallel.gate.turn import Turn
+from ag2_parallel.gate.recorder import Recorder, emptied_by_filter
+from ag2_parallel.gate.retry import Again, GiveUp, Outcome
+from ag2_parallel.gate.verdict import verdict
+from ag2_parallel.gate.wire import Head
 from ag2_parallel.provider_errors import is_transient, was_filtered
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Mapping
 
+    from ag2_parallel.async_ports import ForeignRecord
     from ag2_parallel.gate.attempt_gate import GatedAttempt
+    from ag2_parallel.gate.free_turn import FreeTurn
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.prices import Price
     from ag2_parallel.gate.retry import Decision
+    from ag2_parallel.gate.turn import Turn
+    from ag2_parallel.records import CallRecord
     from ag2_parallel.results import TaskError
 
 T = TypeVar("T")
@@ -78,13 +84,15 @@ class ForeignCall:
         self._on_its_way = False
         self._asked = _ForeignRequest(endpoint, model, estimate)
         self._events = CallEvents(number, self._asked, attempt.side)
-        self._turn: Turn | None = None
+        self._recorder: Recorder | None = None
+        self._turn: Turn | FreeTurn | None = None
         self._estimate = estimate
         self._attempt = attempt
         self._tally: CallTally = attempt.meter.open(model, lambda: price(model, endpoint))
         self._tries = 0
         self._started = attempt.shared.clock.monotonic()
         self._cut: str | None = None
+        self._span = CallSpan(attempt.side, self._tally)
 
     @property
     def on_the_loop(self) -> bool:
@@ -96,9 +104,17 @@ class ForeignCall:
         work: Callable[[], T],
         usage: Callable[[T], Mapping[str, Any] | None],
         failed: Callable[[Exception], TaskError],
+        record: ForeignRecord[T] | None = None,
     ) -> T:
         """On the worker's thread: make the call, again where that may help. Raises what the last try raised."""
+        if record is not None:
+            asked = self._asked
+            self._recorder = Recorder.of_foreign(self._attempt, asked.model, asked.endpoint, record.asked)
         try:
+            if record is not None and self._recorder is not None:
+                found = self._on_loop(self._found)
+                if found is not None:
+                    return record.load(found.body)
             while True:
                 self._on_loop(self._admitted)
                 try:
@@ -110,7 +126,8 @@ class ForeignCall:
                             error.add_note(again.reason)
                         raise
                 else:
-                    self._on_loop(partial(self._answered, usage(answer), filtered=was_filtered(answer)))
+                    body = None if record is None or self._recorder is None else record.dump(answer)
+                    self._on_loop(partial(self._answered, usage(answer), body, filtered=was_filtered(answer)))
                     return answer
         finally:
             self._post(self._left)
@@ -132,9 +149,21 @@ class ForeignCall:
         if not self.settled and not self._on_its_way:
             self._tally.unreport(self._estimate)
 
+    async def _found(self) -> CallRecord | None:
+        """The record of an earlier life; with one, nothing more is done for the call."""
+        record = None if self._recorder is None else self._recorder.found()
+        if record is not None:
+            self.settled = True
+            self._tally.replayed += 1
+            self._attempt.filtered = emptied_by_filter(record)
+            self._attempt.side.alive()
+            self._events.replayed(record.usage)
+            self._span.ended("replayed")
+        return record
+
     async def _admitted(self) -> None:
         """Before each try. A limit is waited for here."""
-        turn = await Turn(self._asked, self._attempt, self._tally, self._events).__aenter__()
+        turn = await self._attempt.turn(self._asked, self._tally, self._events).__aenter__()
         if turn.refusal is not None:
             assert turn.refusal.error is not None
             raise turn.refusal.error
@@ -155,39 +184,32 @@ class ForeignCall:
             self._turn.leave()
             self._turn = None
 
-    async def _answered(self, block: Mapping[str, Any] | None, *, filtered: bool) -> None:
+    async def _answered(self, block: Mapping[str, Any] | None, body: bytes | None, *, filtered: bool) -> None:
+        """It was answered; returns when that is written down."""
         self._attempt.side.alive()
         self._attempt.filtered = filtered
         self._tally.answer(block, lambda: self._estimate)
         self._leave_turn(None)
+        if self._recorder is not None and body is not None:
+            await self._recorder.kept(Head(200, [], body), b"", usage_of([self._tally]), self._duration())
         self._settle("200")
 
     async def _decided(self, error: TaskError) -> Decision:
         """After a failed try: what is next, a wait included."""
         attempt = self._attempt
         transient = is_transient(error.kind, error.status_code) and error.retryable
-        policy, status = attempt.side.retry, error.status_code
+        status = error.status_code
         reason = error.type if status is None else f"HTTP {status}"
         if status is None and error.kind in {"timeout", "connection"}:
             self._tally.unreport(self._estimate)  # it may have been answered, and be charged for
         outcome = Outcome(kind=error.kind, transient=transient, reason=reason, status=status, hint=error.retry_after)
         self._leave_turn(Failure(outcome))
-        decision: Decision = GiveUp()
-        judge = policy.on
-        if not transient or not callable(judge) or await off_loop(attempt.shared.spawn, lambda: bool(judge(error))):
-            decision = decide(
-                outcome,
-                policy=policy,
-                tries=self._tries,
-                last_entry=True,  # AG2 goes on to another entry after errors of the OpenAI SDK alone
-                remaining=attempt.side.remaining(),
-                draw=attempt.shared.draw,
-            )
+        # AG2 goes on to another entry after errors of the OpenAI SDK alone.
+        decision = await verdict(outcome, lambda: error, attempt, tries=self._tries, last_entry=True)
         if isinstance(decision, Again):
             self._tally.retried += 1
             self._events.retrying(reason, decision.delay)
-            with attempt.waits():
-                await asyncio.sleep(decision.delay)
+            await attempt.sleep(decision.delay, reason)
         else:
             self._settle(reason)
         return decision
@@ -196,9 +218,12 @@ class ForeignCall:
         if self.settled:
             return
         self.settled = True
+        self._span.ended(status)
         if self._events.wanted:
-            duration = self._attempt.shared.clock.monotonic() - self._started
-            self._events.finished(status, duration, usage_of([self._tally]))
+            self._events.finished(status, self._duration(), usage_of([self._tally]))
+
+    def _duration(self) -> float:
+        return self._attempt.shared.clock.monotonic() - self._started
 
     def _left(self) -> None:
         self._settle("closed")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.gate.async_call import AnswerBytes
     from ag2_parallel.gate.attempt_gate import GatedAttempt
-    from ag2_parallel.gate.call import Terms
+    from ag2_parallel.gate.terms import Terms
 
 _DECODED: Final = "gzip, deflate"
 """Encodings that the pool can undo on every installation."""

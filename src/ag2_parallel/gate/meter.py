@@ -38,6 +38,7 @@ class CallTally:
     completion: int = 0
     answered: int = 0
     retried: int = 0
+    replayed: int = 0
     unreported: int = 0
     estimated: int = 0
     _charged: tuple[int, float] = (0, 0.0)
@@ -121,6 +122,7 @@ def _sum(tallies: list[CallTally]) -> Usage:
         cached_tokens=sum(tally.cached for tally in tallies),
         calls=sum(tally.answered for tally in tallies),
         retried_calls=sum(tally.retried for tally in tallies),
+        replayed_calls=sum(tally.replayed for tally in tallies),
         unreported_calls=sum(tally.unreported for tally in tallies),
         estimated_tokens=sum(tally.estimated for tally in tallies),
         cost=sum(known) if len(known) == len(costs) else None,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ag2_parallel.gate.sse import parsed_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+_PARSED_ON_THE_LOOP: Final = 256 * 1024
+"""Longer answers are parsed on a thread, so that one of them does not hold all the others."""
 
 
 async def off_loop(
@@ -53,3 +58,10 @@ async def off_loop(
 
     spawn(run)
     return await done
+
+
+async def parsed_soon(spawn: Callable[[Callable[[], None]], None], body: bytes) -> dict[str, Any] | None:
+    """A JSON object, or None where the body is none; long ones are parsed on a thread."""
+    return (
+        parsed_object(body) if len(body) <= _PARSED_ON_THE_LOOP else await off_loop(spawn, lambda: parsed_object(body))
+    )

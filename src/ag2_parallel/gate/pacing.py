@@ -1,24 +1,64 @@
-"""What an endpoint that answered 429 gets from then on, pure: a pause, then an even pace.
+"""What an endpoint that answered 429 gets from then on, pure: a pause, then an even pace, if there is a limit.
 
-It is paused for as long as it asked for, or for a backoff of our own that doubles while the trouble
-lasts. Then it is paced from what it last let through: the requests that were not refused, over
-the time from the first of them to the end of the pause. That is right for servers that count in
-fixed windows and name the end of the window, and for those that count in sliding ones. The pace grows
-cautiously while it is what holds calls up: by a twentieth for each such time, faster where it was
-measured from hardly anything. The pause ends without a burst, so no two calls wake up together.
+Theory of operation
+===================
 
-Before its first 429 an endpoint is not stormed either: six requests go in the first 50 ms, and
-two fifths more in each 50 ms that follow as long as all is used. So when the first 429 comes, few are on their way.
+A 429 may tell of a limit, or of nothing that fewer calls would change. What tells them apart is
+what became of the calls that were sent after the refused one. Behind a limit most of them are refused, too;
+otherwise the answers go on to come as before. So both are weighed: four answers to calls sent
+since the trouble began bear one refusal, and five refusals at most can be borne in advance.
+
+::
+
+    open or paced ── 429 that nothing bears ──► paused ── its time is over ──► paced
+          ▲                                       │
+          └──── answers to later calls come ──────┘
+
+Paused, an endpoint gets nothing for as long as it asked for, or for a backoff of our own that doubles as long
+as more is refused than answered. Where answers show meanwhile that there is no limit, the pause ends at once, and all is
+as before. Else the endpoint is paced from what it last let through: the requests that were not refused,
+over the time from the first of them to the end of the pause. That is right for servers that
+count in fixed windows and name the end of the window, and for those that count in sliding ones. The pace
+grows cautiously while it is what holds calls up and refusals are rare: by a twentieth for each such time, faster
+where it was measured from hardly anything, or where only one measure tells of a limit. The pause ends without a
+burst, so no two calls wake up together. A share that is refused at a pace that went through before
+has nothing to do with the pace, and is borne from then on.
 
 Refusals of requests that were on their way when the first one came belong to the same episode.
+A refused call itself waits as long as the server asks in any case.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from ag2_parallel.gate.cold_start import ColdStart
 from ag2_parallel.gate.limits import Limit, Need
 from ag2_parallel.gate.rate import AT_ONCE, Pacer
+
+_BEARS: Final = 0.25
+"""Refusals that one answer bears: a share of a fifth in all."""
+
+_BORNE_AT_MOST: Final = 5.0
+
+_RARE: Final = 3
+"""Answers in a row, for each refusal that one bears, from which on a pace may grow."""
+
+_SAME: Final = 1.1
+"""A pace so many times the one that was found is still the same."""
+
+_TELLING: Final = 10
+_REMEMBERED: Final = 40
+"""Calls from which the share that is refused at a pace can be told, and those that are remembered for it."""
+
+_MOST_BORNE: Final = 0.5
+_AMPLY: Final = 1.3
+_FORGOTTEN: Final = 0.005
+"""A share that is refused at any pace is borne with so much to spare, up to a half, and forgotten with so much of each answer."""
+
+_AGREES: Final = 1.5
+_UNSURE_GROWTH: Final = 0.5
+"""A limit is sure once it was found twice within this ratio; until then a pace grows by a half instead of a twentieth."""
 
 _GAP: Final = 1.0
 """Seconds without a request after which the counting of what goes through starts anew."""
@@ -28,10 +68,6 @@ _HORIZON: Final = 60.0
 
 _LONGEST_PAUSE: Final = 30.0
 """Seconds of a pause that the server did not ask for."""
-
-_STEP: Final = 0.05
-_FIRST_STEP: Final = 6.0
-_STEP_GROWTH: Final = 1.4
 
 _SHORTEST_SPAN: Final = 0.05
 _EASED: Final = 0.9
@@ -48,30 +84,34 @@ class EndpointPace(Limit):
     patience = 3600.0
 
     __slots__ = (
-        "_count", "_episode_at", "_evidence", "_held", "_in_step", "_last_sent", "_measured", "_pace", "_pause",
-        "_prior", "_resume_at", "_since", "_step_at", "_step_room", "_strikes", "growth",
+        "_answered", "_bears", "_borne", "_count", "_episode_at", "_episode_of", "_evidence", "_found", "_held",
+        "_in_flight", "_in_row", "_last_sent", "_measured", "_pace", "_pause", "_prior", "_refusals", "_refused",
+        "_resume_at", "_since", "_start", "_strikes", "_sure", "_tally", "growth",
     )  # fmt: skip
 
     def __init__(self, name: str, growth: float = 0.05) -> None:
         super().__init__(name)
         self.growth = growth
+        self._start = ColdStart()
+        self._in_flight = 0
+        # What was sent since when, and not refused; and the same before the last pause.
         self._since = self._last_sent = AT_ONCE
         self._count = 0.0
         self._prior: tuple[float, float] = (AT_ONCE, 0.0)
-        self._episode_at = self._resume_at = AT_ONCE
-        self._pause = 0.0
-        self._strikes = 0
+        # The episode: when its first refusal came, when that call was sent, what came since.
+        self._episode_at = self._episode_of = self._resume_at = AT_ONCE
+        self._pause = self._borne = 0.0
+        self._bears = _BEARS
+        self._tally = (0.0, 0.0)
+        self._answered = self._refused = self._in_row = self._refusals = self._strikes = 0
         self._measured = True
         self._pace: Pacer | None = None
-        self._evidence = 0.0
-        self._held = False
-        self._step_at = AT_ONCE
-        self._step_room = _FIRST_STEP
-        self._in_step = 0
+        self._evidence = self._found = 0.0
+        self._held = self._sure = False
 
     @property
     def rate(self) -> float | None:
-        """Requests a second it is paced at; None where it never answered 429."""
+        """Requests a second it is paced at; None where no limit showed itself."""
         return None if self._pace is None else self._pace.rate
 
     @property
@@ -85,7 +125,7 @@ class EndpointPace(Limit):
         if not self._measured:
             self._measure()
         if self._pace is None:
-            return AT_ONCE if self._in_step < self._step_room else self._step_at + _STEP
+            return self._start.ready_at(now)
         at = self._pace.ready_at(1.0)
         self._held = self._held or at > now
         return at
@@ -94,9 +134,12 @@ class EndpointPace(Limit):
         return 0.0 if self._pace is None else 1 / self._pace.rate
 
     def not_before(self, need: Need, priority: int, now: float) -> float:
-        return self._resume_at  # the pace may grow meanwhile
+        """The end of a pause, unless answers that are on their way may end it sooner. The pace may grow meanwhile."""
+        may_end = self._refusals == 1 and self._in_flight > 1
+        return AT_ONCE if may_end else self._resume_at
 
     def take(self, need: Need, now: float) -> None:
+        self._in_flight += 1
         gap = _GAP if self._pace is None else max(_GAP, 3 / self._pace.rate)
         if now - self._last_sent > gap and now - self._resume_at > gap:
             self._since, self._count = now, 0.0
@@ -104,29 +147,43 @@ class EndpointPace(Limit):
             self._since, self._count = now - _HORIZON / 2, self._count / 2
         self._last_sent = now
         self._count += 1
-        if self._pace is not None:
+        if self._pace is None:
+            self._start.take(now)
+        else:
             self._pace.take(1.0, now)
-            return
-        if now >= self._step_at + _STEP:
-            if self._in_step >= self._step_room:
-                self._step_room *= _STEP_GROWTH
-            self._step_at, self._in_step = now, 0
-        self._in_step += 1
 
     def undo(self, need: Need) -> None:
+        self._in_flight -= 1
         self._count = max(0.0, self._count - 1)
-        if self._pace is not None:
+        if self._pace is None:
+            self._start.undo()
+        else:
             self._pace.give_back(1.0)
 
-    def went_through(self) -> None:
-        """A request was answered, and not with 429."""
-        if self._pace is not None and self._held:
+    def done(self, need: Need, used: int | None, now: float) -> None:
+        self._in_flight -= 1
+
+    def went_through(self, sent_at: float, now: float) -> None:
+        """A request that was let go at `sent_at` was answered, and not with 429."""
+        self._start.answered(now - sent_at)
+        if sent_at <= self._episode_of:
+            return
+        self._answered += 1
+        self._in_row += 1
+        self._borne = min(_BORNE_AT_MOST, self._borne + self._bears)
+        self._bears += (_BEARS - self._bears) * _FORGOTTEN
+        if now < self._resume_at:
+            if self._borne >= 1:
+                self._end_the_pause(now)
+        elif self._held and self._pace is not None:
             self._held = False
+            if self._refused and self._in_row < _RARE / self._bears:
+                return
             known = self._evidence + 1
-            self._pace.rate *= 1 + max(1 / known**2, self.growth / known)
+            self._pace.rate *= 1 + max(1 / known**2, (self.growth if self._sure else _UNSURE_GROWTH) / known)
 
     def refused(self, sent_at: float, now: float, hint: float | None, backoff: float) -> bool:
-        """A request was answered with 429; True if that begins a new episode.
+        """A request was answered with 429; True if that begins a new pause.
 
         Args:
             sent_at: When it was let go.
@@ -138,24 +195,61 @@ class EndpointPace(Limit):
             hint = None
         if sent_at >= self._since:
             self._count = max(0.0, self._count - 1)
-        if sent_at <= self._episode_at:
+        self._in_row = 0
+        if sent_at > self._episode_at:
+            self._refused += 1
+        if self._borne >= 1:
+            self._borne -= 1
+            return False
+        self._borne = 0.0
+        self._refusals += 1
+        if sent_at <= self._episode_at and (now < self._resume_at or not self._measured):
             self._resume_at = max(self._resume_at, now + (hint or 0.0))
             return False
+        self._begin_a_pause(sent_at, now, hint, backoff)
+        return True
+
+    def _begin_a_pause(self, sent_at: float, now: float, hint: float | None, backoff: float) -> None:
         if not self._measured:
             self._measure()
-        if self._pace is not None and now - self._resume_at < max(self._pause, _GAP):
+        self._learn()
+        soon = now - self._resume_at < max(self._pause, _GAP)
+        if self._pace is not None and soon and self._answered <= self._refused:
             self._strikes += 1
             self._since, self._count = self._prior[0], self._prior[1] + self._count
         else:
             self._strikes = 0
-            if self._pace is not None:
-                self._pace.rate *= _EASED
         own = min(backoff * 2.0 ** min(self._strikes, 30), _LONGEST_PAUSE)
         self._pause = max(hint, own if self._strikes else 0.0) if hint else own
-        self._episode_at = now
+        self._episode_at, self._episode_of = now, sent_at
         self._resume_at = now + self._pause
+        self._refusals = 1
+        self._answered = self._refused = 0
         self._measured = False
-        return True
+
+    def _learn(self) -> None:
+        """Find out whether what is refused at a pace has to do with the pace."""
+        if self._pace is None or self._pace.rate > _SAME * self._found:
+            self._tally = (0.0, 0.0)
+            return
+        answered, refused = self._tally[0] + self._answered, self._tally[1] + self._refused
+        share = refused / max(1.0, answered + refused)
+        if answered + refused >= _TELLING and share <= _MOST_BORNE:
+            # As slow as what went through before, and refused all the same: bear that share, for as long as it lasts.
+            self._bears = max(self._bears, _AMPLY * share / (1 - share))
+            self._sure = False
+        fresh = min(1.0, _REMEMBERED / max(1.0, answered + refused))
+        self._tally = (answered * fresh, refused * fresh)
+
+    def _end_the_pause(self, now: float) -> None:
+        """It takes calls: go on as before, without a burst of those that waited."""
+        self._resume_at = now
+        self._measured = True
+        self._strikes = 0
+        if self._pace is None:
+            self._start = ColdStart()
+        else:
+            self._pace.begin_at(now)
 
     def _measure(self) -> None:
         """The pause is over: pace from what went through until now."""
@@ -163,7 +257,9 @@ class EndpointPace(Limit):
         let_through = max(self._count, 1.0)
         rate = _CAREFUL * let_through / span
         if self._pace is not None and not self._strikes:
-            rate = max(rate, self._pace.rate)
+            rate = max(rate, _EASED * self._pace.rate)
+        self._sure = self._sure or (self._pace is not None and not self._strikes and rate < _AGREES * self._found)
+        self._found = rate
         self._pace = Pacer(rate, unit=1.0)
         self._pace.begin_at(self._resume_at)
         self._evidence = self._count

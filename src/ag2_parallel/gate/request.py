@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import httpx
     import httpx2
 
+    from ag2_parallel.gate.digest import Inquiry
+
 _CHAT: Final = ("/chat/completions", "/completions", "/responses", "/messages")
 """Ends of paths whose answers are JSON objects, and cost money."""
 
@@ -40,6 +42,7 @@ class ModelRequest:
         streamed: Whether the body asks for a stream.
         takes_usage: Whether asking for the usage of this stream is up to the gate.
         original: What it was read from, for a user's own client; None where no such client can be meant.
+        asked: What it asks, where the run has a cassette.
     """
 
     method: str
@@ -53,6 +56,7 @@ class ModelRequest:
     streamed: bool = False
     takes_usage: bool = False
     original: httpx.Request | httpx2.Request | None = field(default=None, repr=False)
+    asked: Inquiry | None = None
 
     @classmethod
     def read(cls, request: httpx.Request | httpx2.Request) -> ModelRequest:
@@ -131,7 +135,7 @@ def _parsed(body: bytes, content_type: str) -> dict[str, Any]:
         return {}
     try:
         parsed = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
 

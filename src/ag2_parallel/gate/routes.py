@@ -59,6 +59,11 @@ class Way:
     announced: Announced | None
     counts_tokens: bool
 
+    @property
+    def limited(self) -> bool:
+        """Whether anything applies but the pace and the system's own limit."""
+        return len(self.route.limits) > 2
+
 
 class Routes:
     """Every way there is, and the limits they share.

@@ -94,7 +94,7 @@ def parsed_object(text: bytes) -> dict[str, Any] | None:
     """A JSON object, or None where the text is none."""
     try:
         parsed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None
 

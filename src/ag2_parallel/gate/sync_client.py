@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
-    from ag2_parallel.gate.call import Call, Terms
+    from ag2_parallel.gate.call import Call
+    from ag2_parallel.gate.terms import Terms
     from ag2_parallel.gate.wire import Head
 
 _DECODED: Final = "gzip, deflate"

@@ -58,12 +58,14 @@ class Turn:
         remaining, now = attempt.side.remaining(), self._turnstile.now
         asked = now()
         need = self._need() if way.counts_tokens else NOTHING
-        self._events.queued()
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
+        told = way.limited or ticket.state != "granted"  # nobody is told of limits that nobody set or met
+        if told:
+            self._events.queued()
         if ticket.state == "waiting":
             self._warn_of_few_files()
             try:
-                with attempt.waits():
+                with attempt.waits(ticket.cause.name if ticket.cause is not None else "a limit"):
                     await self._turnstile.wait(ticket)
             finally:
                 self._warn_of_few_files()
@@ -74,7 +76,8 @@ class Turn:
             return self
         self._ticket = ticket
         self._spent = self._tokens_so_far()
-        self._events.admitted(now() - asked)
+        if told:
+            self._events.admitted(now() - asked)
         return self
 
     async def __aexit__(
@@ -112,7 +115,7 @@ class Turn:
             self._throttled(self._ticket, failure)
             return
         if failure is None or failure.outcome.status is not None:
-            way.pace.went_through()
+            way.pace.went_through(self._ticket.since, self._turnstile.now())
             if way.window is not None:
                 way.window.went_through()
         if way.counts_tokens:

@@ -32,13 +32,14 @@ class Turnstile:
         self._admission = Admission()
         self._futures: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._advancing = False
 
     def ask(self, way: Way, need: Need, latest: float | None) -> Ticket:
         """Ask for admission; where the ticket waits, `wait` for it."""
         ticket = self._admission.ask(way.route, need, latest, self.now())
         if ticket.state == "waiting":
             self._futures[ticket] = self._loop.create_future()
-            self._advance()
+            self._advance_soon()
         return ticket
 
     def ask_at_once(self, way: Way, need: Need) -> Ticket | None:
@@ -59,7 +60,7 @@ class Turnstile:
         except asyncio.CancelledError:
             self._futures.pop(ticket, None)
             self._admission.leave(ticket)
-            self._advance()
+            self._advance_soon()
             raise
 
     def leave(self, ticket: Ticket) -> None:
@@ -70,20 +71,26 @@ class Turnstile:
     def done(self, ticket: Ticket, used: int | None) -> None:
         """A call has ended; it used so many tokens, or nobody knows."""
         self._admission.done(ticket, used, self.now())
-        if self._futures:
-            self._advance()
+        self.changed()
 
     def changed(self) -> None:
         """A limit has learnt something: calls that wait may go."""
         if self._futures:
-            self._advance()
+            self._advance_soon()
 
     def paused(self, way: Way) -> None:
         """The way's endpoint asked for a pause: who cannot go in time is told at once."""
         for ticket in self._admission.refuse_late(way.pace, self.now()):
             self._tell(ticket)
 
+    def _advance_soon(self) -> None:
+        """Once in a turn of the loop, whatever happens in it: hundreds may come or end in one."""
+        if not self._advancing:
+            self._advancing = True
+            self._loop.call_soon(self._advance)
+
     def _advance(self) -> None:
+        self._advancing = False
         for ticket in self._admission.advance(self.now()):
             self._tell(ticket)
         self._arm()

@@ -16,6 +16,7 @@ from ag2_parallel.events import (
     TaskFinished,
     TaskRetrying,
 )
+from ag2_parallel.reporting.words import clock, counted, harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,11 +25,19 @@ _EACH_UP_TO: Final = 50
 """Runs of at most so many tasks get a line for each; larger ones a line now and then."""
 
 _NOW_AND_THEN: Final = 5.0
-"""Seconds between two lines of a large run."""
+"""Seconds between two lines of a large run at its beginning; later they come at a twentieth of its age."""
+
+_SELDOM: Final = 60.0
+"""Seconds between two lines at most."""
+
+_MOST_NOTES: Final = 100
+"""Hints and warnings that get a line; the log has all of them."""
 
 
 class ProgressLines:
-    """An observer that writes lines about a run."""
+    """An observer that writes lines about a run: a line a task for a small one, a few hundred for any."""
+
+    wants = frozenset({RunStarted, RunStopping, RunFinished, RunHint, RunWarning, TaskFinished, TaskRetrying})
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Write to `stream`; None: whatever `sys.stderr` is at the time."""
@@ -38,55 +47,67 @@ class ProgressLines:
         self._counts: dict[str, int] = {}
         self._started = 0.0
         self._last = 0.0
+        self._notes = 0
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
         match event:
             case RunStarted():
-                self._total, self._counts = event.total, {}
+                self._total, self._counts, self._notes = event.total, {}, 0
                 self._started = self._last = self._clock()
                 many = "tasks as they come" if event.total is None else f"{event.total} tasks"
                 self._line(f"{many}, {event.max_workers} at once")
             case TaskFinished():
                 self._counts[event.status] = self._counts.get(event.status, 0) + 1
                 self._finished(event)
-            case TaskRetrying():
+            case TaskRetrying() if self._each:
                 self._line(f"{event.task}: attempt {event.attempt} failed, again in {event.delay:.1f} s: {event.error}")
             case RunStopping():
                 running = "running tasks are stopped" if event.stopped_running else "running tasks finish"
                 self._line(f"stopping ({event.reason}): nothing new starts, {running}")
             case RunHint():
-                self._line(f"hint: {event.message}")
+                self._note(f"hint: {event.message}")
             case RunWarning():
-                self._line(f"warning: {event.message}")
+                self._note(f"warning: {event.message}")
             case RunFinished():
                 self._line(f"done in {self._clock() - self._started:.1f} s: {self._summary()}")
             case _:
                 pass
 
+    @property
+    def _each(self) -> bool:
+        """Whether each task gets lines of its own."""
+        return self._total is not None and self._total <= _EACH_UP_TO
+
+    def _note(self, text: str) -> None:
+        self._notes += 1
+        if self._notes <= _MOST_NOTES:
+            self._line(text)
+
     def _finished(self, event: TaskFinished) -> None:
-        each = self._total is not None and self._total <= _EACH_UP_TO
-        if each:
+        now = self._clock()
+        if self._each:
             error = f": {event.error}" if event.error else ""
             self._line(f"{self._progress()} {event.task} {event.status} in {event.duration:.1f} s{error}")
-        elif self._clock() - self._last >= _NOW_AND_THEN:
-            self._last = self._clock()
-            self._line(f"{self._progress()} {self._summary()}")
+        elif now - self._last >= min(_SELDOM, max(_NOW_AND_THEN, (now - self._started) / 20)):
+            self._last = now
+            self._line(f"{self._progress()} {self._summary()}{self._remaining(now)}")
+
+    def _remaining(self, now: float) -> str:
+        done = sum(self._counts.values())
+        if self._total is None or not done or done == self._total:
+            return ""
+        return f", about {clock((now - self._started) / done * (self._total - done))} left"
 
     def _progress(self) -> str:
         done = sum(self._counts.values())
         return f"[{done}/{self._total}]" if self._total is not None else f"[{done}]"
 
     def _summary(self) -> str:
-        return (
-            ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in self._counts.items())
-            or "nothing to do"
-        )
+        return counted(self._counts) or "nothing to do"
 
     def _line(self, text: str) -> None:
-        first, _, more = text.partition("\n")
-        shown = first[:400] + ("…" if more or len(first) > 400 else "")
-        shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
+        shown = harmless(text)
         stream = self._stream or sys.stderr
         if stream is not None:  # pythonw and some services have none
             encoding = getattr(stream, "encoding", None) or "utf-8"

@@ -7,63 +7,36 @@ import copy
 import inspect
 import logging
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
-from ag2_parallel.events import RunWarning, TaskReported
+from ag2_parallel.events import AgentEvent, ModelCallFinished, RunWarning, TaskReported
+from ag2_parallel.once import EFFECTS
 from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, T, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
+from ag2_parallel.spans import Trace
 from ag2_parallel.tasks import TaskContext, safe_file_name
 from ag2_parallel.workers.coroutines import Coroutines
+from ag2_parallel.workers.effects import AttemptEffects
 from ag2_parallel.workers.factories import takes_argument
 from ag2_parallel.workers.locating import locate
 from ag2_parallel.workers.prompts import rendered
+from ag2_parallel.workers.rejection import refuse_rejected
 from ag2_parallel.workers.stop_signal import StopSignal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Coroutine, Iterator
 
     from ag2_parallel.events import Event
-    from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Clock, Framework, FrameworkChoice
-    from ag2_parallel.redaction import Redactor
+    from ag2_parallel.ports import AttemptOrder, BackendListener, Framework
     from ag2_parallel.tasks import HumanInputRequest
-    from ag2_parallel.workers.claims import Claims
-    from ag2_parallel.workers.daemon_threads import DaemonThreads
-    from ag2_parallel.workers.questions import Questions
+    from ag2_parallel.workers.run_services import RunServices
 
 _log = logging.getLogger("ag2_parallel.tasks")
 
 CURRENT: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("ag2_parallel_attempt", default=None)
 """The attempt whose code is running, so that a run inside a task is stopped with it and its prints are its own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunServices:
-    """What all attempts of a run share."""
-
-    run_id: str
-    directory: Path
-    context: contextvars.Context
-    frameworks: FrameworkChoice
-    resources: Mapping[str, Any]
-    questions: Questions
-    claims: Claims
-    redactor: Redactor
-    threads: DaemonThreads
-    clock: Clock
-    task_error: Callable[..., TaskError]
-    emit: Callable[..., None]
-    observed: Callable[[], bool]
-    console: Callable[[str], list[str]]
-    """From a task's name to the list its console text is appended to."""
-    open_gate: Callable[..., AttemptGate]
-    count_waiting: bool = True
-    """Whether waiting for limits counts in the task's and the attempt's time."""
-    run_limit: float | None = None
-    """Monotonic time of the run's limit."""
 
 
 class Attempt:
@@ -77,20 +50,29 @@ class Attempt:
         self.signal = StopSignal()
         self.draft = Draft(console=services.console(order.task.name))
         self.redactor = services.redactor
+        self.trace = Trace(services.clock.monotonic)
         self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
         self._directory = services.directory / safe_file_name(order.task.name, order.index)
         self._ctx: TaskContext | None = None
+        self._effects = AttemptEffects(
+            lambda: services.receipts(order.task.name), signal=self.signal, check=self.check_call, failed=self._fail
+        )
         self.gate = services.open_gate(
             remaining=self._patience,
             check_call=self.check_call,
             alive=self.sign_of_life,
             waiting=lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
             emit=self.emit,
-            observed=services.observed,
+            observed=lambda: services.observed(ModelCallFinished),
             index=order.index,
             cut_off=self._cut_off,
             group=order.task.group,
             priority=order.task.priority,
+            task=order.task.name,
+            failed=self._fail,
+            tape=services.tape(order),
+            trace=self.trace,
+            speaker=lambda: self.draft.agent,
         )
 
     # ---- running
@@ -113,6 +95,7 @@ class Attempt:
 
     def _outcome(self) -> AttemptOutcome:
         CURRENT.set(self)
+        EFFECTS.set(self._effects)
         try:
             with self.signal.user_code():
                 answer = self._answer()
@@ -192,8 +175,7 @@ class Attempt:
         verdict: Any = accept(self._provisional(answer))
         if inspect.iscoroutine(verdict):
             verdict = self.run_coroutine(verdict)
-        if isinstance(verdict, str) or (verdict is not None and not verdict):
-            raise AnswerRejectedError(verdict or f"accept returned {verdict!r}")
+        refuse_rejected(verdict)
 
     def _provisional(self, answer: Answer) -> ParallelTaskResult:
         task, draft = self.order.task, self.draft
@@ -239,9 +221,11 @@ class Attempt:
     def waiting(self) -> Iterator[None]:
         """See `ports.AttemptScope`."""
         self._tell_waiting(waiting=True, on_person=True)
+        span = self.trace.begin("wait", "a person")
         try:
             yield
         finally:
+            self.trace.end(span)
             self._tell_waiting(waiting=False, on_person=True)
 
     def _tell_waiting(self, *, waiting: bool, on_person: bool) -> None:
@@ -263,6 +247,12 @@ class Attempt:
         )
         self.signal.set("budget")
 
+    def _fail(self, error: Exception) -> None:
+        """The task fails with `error`, whatever its code makes of it."""
+        told = self._services.task_error(error, self.redactor, self.draft)
+        self._listener.attempt_cut_off(self.order.index, self.order.attempt, told)
+        self.signal.set("cancelled")
+
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """See `ports.AttemptScope`."""
         return self._coroutines.run(coroutine)
@@ -273,11 +263,11 @@ class Attempt:
 
     def ask(self, request: HumanInputRequest) -> str:
         """See `ports.AttemptScope`."""
-        return self._services.questions.ask(request, self)
+        return self._services.questions.ask(request, self, self.signal.on_stop)
 
     def emit(self, event: type[Event], **fields: Any) -> None:
         """See `ports.AttemptScope`."""
-        if self._services.observed():
+        if self._services.observed(event):
             with self.signal.own_code():
                 self._services.emit(
                     event, task=self.order.task.name, index=self.order.index, attempt=self.order.attempt, **fields
@@ -286,7 +276,7 @@ class Attempt:
     @property
     def observed(self) -> bool:
         """See `ports.AttemptScope`."""
-        return self._services.observed()
+        return self._services.observed(AgentEvent)
 
     def claim(self, made: object) -> None:
         """See `ports.AttemptScope`."""
@@ -339,12 +329,8 @@ class Attempt:
 
     def snapshot(self) -> Snapshot:
         """What the attempt has now; safe from any thread."""
-        made = self._ctx is not None and self._ctx.directory_made
+        made, gate = self._ctx is not None and self._ctx.directory_made, self.gate
         directory = str(self._directory) if made else None
-        return Snapshot(draft=self.draft, usage=self.gate.usage(), waited=self.gate.waited(), directory=directory)
-
-
-class AnswerRejectedError(Exception):
-    """Raised where a task's `accept` refused the answer."""
-
-    kind = "rejected"
+        return Snapshot(
+            draft=self.draft, usage=gate.usage(), waited=gate.waited(), directory=directory, spans=self.trace.so_far()
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.tasks import Template
+from ag2_parallel.templating import CompiledTemplate, TemplateError
 
 if TYPE_CHECKING:
     from ag2_parallel.tasks import TaskContext
@@ -58,15 +59,11 @@ def unsendable(prompt: Any) -> str | None:
 
 
 def _filled(template: Template, ctx: TaskContext) -> str:
-    import jinja2
-    import jinja2.sandbox
-
-    environment = jinja2.sandbox.SandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     try:
-        text = environment.from_string(template.text).render(
-            upstream=ctx.upstream, context=ctx.context, metadata=ctx.metadata
+        text = CompiledTemplate(template.text).render(
+            {"upstream": ctx.upstream, "context": ctx.context, "metadata": ctx.metadata}
         )
-    except (jinja2.TemplateError, TypeError) as error:
+    except TemplateError as error:
         raise ConfigurationError(f'task "{ctx.name}": its prompt template does not render: {error}') from error
     problem = unsendable(text)
     if problem:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import inspect
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
     from ag2_parallel.ports import AttemptScope, HumanInput
     from ag2_parallel.tasks import HumanInputRequest
 
@@ -28,8 +32,20 @@ class Questions:
         self._hook = hook
         self._turn = threading.Lock()
 
-    def ask(self, request: HumanInputRequest, scope: AttemptScope) -> str:
+    def ask(
+        self,
+        request: HumanInputRequest,
+        scope: AttemptScope,
+        on_stop: Callable[[Callable[[], None]], AbstractContextManager[None]],
+    ) -> str:
         """Put the question to the hook when no other task's question is being answered.
+
+        The question of a task that is stopped gives its turn to the next one, whenever its hook comes back.
+
+        Args:
+            request: The question.
+            scope: The attempt that asks.
+            on_stop: While inside, calls what it is given when the attempt is stopped.
 
         Raises:
             HumanInputRefusedError: If there is no hook.
@@ -46,7 +62,7 @@ class Questions:
         with scope.waiting():
             while not self._turn.acquire(timeout=_TURN):
                 scope.check()
-            try:
+            with self._one_turn(on_stop):
                 answer = self._hook(request)
                 if inspect.iscoroutine(answer):
                     answer = scope.run_coroutine(answer)
@@ -54,5 +70,18 @@ class Questions:
                     msg = f'task "{request.task}": the human_input function returned {type(answer).__name__}, not text'
                     raise HumanInputRefusedError(msg)
                 return answer
-            finally:
+
+    @contextmanager
+    def _one_turn(self, on_stop: Callable[[Callable[[], None]], AbstractContextManager[None]]) -> Iterator[None]:
+        """The turn is over when this is left, or when the attempt is stopped."""
+        over = threading.Lock()
+
+        def end() -> None:
+            if over.acquire(blocking=False):
                 self._turn.release()
+
+        try:
+            with on_stop(end):
+                yield
+        finally:
+            end()

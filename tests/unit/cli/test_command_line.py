@@ -9,17 +9,17 @@ import sys
 import pytest
 
 from ag2_parallel.cli import exit_codes, main
-from ag2_parallel.cli.commands import _exit_code
+from ag2_parallel.cli.frame import exit_code
 from ag2_parallel.cli.termination import Termination
 from ag2_parallel.errors import ConfigurationError, RunFailedError
 from ag2_parallel.run_results import RunResults
 
 
-def test_help_offers_the_demo_alone_and_goes_to_standard_output(capsys):
+def test_help_lists_the_commands_and_goes_to_standard_output(capsys):
     assert main(["--help"]) == exit_codes.OK
     out, err = capsys.readouterr()
-    assert out.split("Commands:")[1].split()[0] == "demo"
-    assert len(out.split("Commands:")[1].strip().splitlines()) == 1
+    listed = {line.split()[0] for line in out.split("Commands:")[1].strip().splitlines() if line.strip()}
+    assert {"demo", "run", "map", "schema", "doctor", "runs", "show", "export", "prune", "resume", "timeline"} <= listed
     assert err == ""
 
 
@@ -31,7 +31,10 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["run", "tasks.yaml"], "No such command 'run'"),
+        (["start", "tasks.yaml"], "No such command 'start'"),
+        (["run"], "Missing argument"),
+        (["run", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["run", "nowhere.toml"], "task files end in .yaml"),
         (["--nonsense"], "No such option"),
         (["demo", "--workers", "0"], "--workers"),
         (["demo", "--timeout", "soon"], "--timeout"),
@@ -56,8 +59,9 @@ def test_help_loads_nothing_heavy():
     code = (
         "import sys\n"
         "from ag2_parallel.cli import main\n"
-        "assert main(['demo', '--help']) == 0\n"
-        "heavy = {'autogen', 'ag2', 'aiohttp', 'httpx', 'openai', 'rich', 'jinja2', 'asyncio'}\n"
+        "for command in ('demo', 'run', 'map', 'schema', 'doctor'):\n"
+        "    assert main([command, '--help']) == 0\n"
+        "heavy = {'autogen', 'ag2', 'aiohttp', 'httpx', 'openai', 'rich', 'jinja2', 'asyncio', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
@@ -85,8 +89,8 @@ def raising(error):
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
-def test_errors_become_a_message_and_an_exit_code(error, code, told, capsys):
-    assert _exit_code(raising(error)) == code
+def test_errors_become_a_message_and_anexit_code(error, code, told, capsys):
+    assert exit_code(raising(error)) == code
     out, err = capsys.readouterr()
     assert (out, told in err) == ("", True)
 
@@ -98,7 +102,7 @@ def test_sigterm_interrupts_and_is_given_back(capsys):
         os.kill(os.getpid(), signal.SIGTERM)
         raise AssertionError("the signal comes first")
 
-    assert _exit_code(command) == exit_codes.TERMINATED
+    assert exit_code(command) == exit_codes.TERMINATED
     assert "terminated" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) is before
 

@@ -58,3 +58,36 @@ def test_functions_run_in_order_with_the_events():
     broadcast.emit(RunWarning, message="after")
     broadcast.close(10)
     assert seen == ["before", "function", "after"]
+
+
+class Choosy:
+    """Listens to warnings alone."""
+
+    wants = frozenset({RunWarning})
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, event):
+        self.seen.append(event)
+
+
+def test_what_no_observer_wants_is_not_made():
+    choosy = Choosy()
+    broadcast = Broadcast([choosy], "r")
+    assert broadcast.observed()
+    assert broadcast.observed(RunWarning)
+    assert not broadcast.observed(TaskReported)
+    broadcast.emit(TaskReported, nonsense="never looked at")
+    broadcast.emit(RunWarning, message="told")
+    broadcast.close(10)
+    assert [event.message for event in choosy.seen] == ["told"]
+
+
+def test_one_observer_that_wants_everything_is_enough():
+    seen, choosy = [], Choosy()
+    broadcast = Broadcast([choosy, seen.append], "r")
+    assert broadcast.observed(TaskReported)
+    broadcast.emit(TaskReported, message="told")
+    broadcast.close(10)
+    assert [event.message for event in seen] == ["told"]

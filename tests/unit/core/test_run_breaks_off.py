@@ -53,7 +53,7 @@ def test_every_task_gets_a_result_that_says_so(engine, caplog):
         outlet=outlet,
         broadcast=Broadcast([], "r"),
         upstream=Upstream({}, open_ended=False),
-        hooks=RunHooks(lambda result: None, lambda: None, over.set),
+        hooks=RunHooks(*[lambda result: None] * 3, lambda: None, over.set),
     )
     run.backend = EndsAtOnce(run)
     limits = Limits(None, None, None)

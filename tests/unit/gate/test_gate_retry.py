@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ag2_parallel.gate.retry import LONGEST_WAIT, Again, GiveUp, Outcome, answered, decide, wait
-from ag2_parallel.gate.retry_after import LONGEST_HINT, retry_after
 from ag2_parallel.policies import RetryPolicy
+from ag2_parallel.retry_after import LONGEST_HINT, retry_after
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 BUSY = Outcome(kind="rate_limit", transient=True, reason="HTTP 429", status=429)
@@ -39,6 +39,8 @@ def judge(outcome=BUSY, policy=FIVE, tries=1, last_entry=True, remaining=None, d
         ({"retry-after": "Thu, 01 Jan 2026 13:00:07 +0100"}, 7),
         ({"retry-after": "Thu, 01 Jan 2026 12:00:07 -0000"}, 7),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, LONGEST_HINT),
+        ({"retry-after": "Thu, 01 Jan 2026 15:00:07 GMT", "date": "Thu, 01 Jan 2026 15:00:00 GMT"}, 7),
+        ({"retry-after": "Thu, 01 Jan 2026 12:00:07 GMT", "date": "soon"}, 7),
         ({"retry-after": "Thu, 99 Foo 2026 12:00:07 GMT"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": ""}, None),

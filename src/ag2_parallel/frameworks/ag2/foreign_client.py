@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ag2_parallel.frameworks.ag2.recorded_answers import Answer, foreign_record
 from ag2_parallel.frameworks.failures import task_error
 
 if TYPE_CHECKING:
@@ -51,29 +52,39 @@ class ForeignClient:
 
     async def __call__(self, messages: Any, context: Any, **options: Any) -> Any:
         """Make a call, through the attempt's gate."""
-        said = _Said()
+        messages = list(messages)
+        published: list[Any] = []
 
-        async def work() -> Any:
-            number = context.stream.subscribe(said.heard)
+        async def hear(event: Any) -> None:
+            published.append(event)
+
+        async def work() -> Answer:
+            number = context.stream.subscribe(hear)
             try:
-                return await self._client(messages, context, **options)
+                response = await self._client(messages, context, **options)
             finally:
                 context.stream.unsubscribe(number)
+            return Answer(response, published)
 
         def failed(error: Exception) -> TaskError:
             found = task_error(error, self._scope.redactor)
             # A next try would say once more what everybody who listens has heard.
-            return replace(found, retryable=False) if said.anything else found
+            return replace(found, retryable=False) if published else found
 
-        return await self._scope.gate.foreign_call_soon(
+        answer = await self._scope.gate.foreign_call_soon(
             work,
             model=self._model,
             endpoint=self._endpoint,
-            usage=self._usage,
+            usage=lambda answer: self._usage(answer.response),
             failed=failed,
             price=self._price,
             estimate=(_length(context.prompt) + _length(messages)) // _CHARACTERS_PER_TOKEN,
+            record=foreign_record(messages, context.prompt, options),
         )
+        if not answer.live:
+            for event in answer.published:
+                await context.send(event)
+        return answer.response
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_client":  # asked while it is being copied
@@ -104,15 +115,6 @@ class ForeignClient:
             "completion_tokens": completion,
             "prompt_tokens_details": {"cached_tokens": cached},
         }
-
-
-class _Said:
-    """Notes whether a client published anything: chunks, reasoning, a message."""
-
-    anything = False
-
-    async def heard(self, event: Any) -> None:  # noqa: ARG002 - that there was one is all
-        self.anything = True
 
 
 def _told(config: Any, name: str) -> str | None:

@@ -21,6 +21,7 @@ from ag2_parallel.frameworks.ag2.configs import (
     governed_by_gate,
     named_model,
     secrets_of,
+    without_key,
 )
 from ag2_parallel.frameworks.ag2.kinds import describes_agent, is_agent, is_model_config, is_spec, is_team
 from ag2_parallel.frameworks.ag2.members import function_of, members_of, tools_of
@@ -40,13 +41,14 @@ class Ag2Framework:
     Args:
         llm_config: A model configuration of AG2 1.x, for tasks and agents that have none; anything else is left to Classic.
         govern: Makes the governed copy of a model configuration.
+        keyless: Whether no call leaves the process, so that configurations need no key.
     """
 
     name = "ag2"
 
-    def __init__(self, llm_config: Any = None, govern: Govern = governed_by_gate) -> None:
+    def __init__(self, llm_config: Any = None, govern: Govern = governed_by_gate, *, keyless: bool = False) -> None:
         self._llm_config = llm_config if is_model_config(llm_config) else None
-        self._govern = govern
+        self._govern = without_key(govern) if keyless else govern
         self._templates = Templates()
         self._hinted: set[str] = set()
 

@@ -13,6 +13,7 @@ from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.frameworks.classic.model_configs import (
     PlaceholderClient,
     as_llm_config,
+    give_keys,
     ignored_client_problem,
     is_routed,
 )
@@ -109,11 +110,13 @@ def llm_config_problem(config: Any) -> str | None:
         return f"is not valid: {text}{hint}"
 
 
-def placeholder_config(config: Any) -> Any:
+def placeholder_config(config: Any, *, keyless: bool = False) -> Any:
     """The configuration of an agent that is only ever copied: without a TLS set-up of its own."""
     if not config:
         return config
     held = as_llm_config(config)
+    if keyless:
+        give_keys(held)
     for entry in held.config_list:
         if is_routed(entry):
             entry.http_client = PlaceholderClient(entry.http_client)
@@ -121,12 +124,13 @@ def placeholder_config(config: Any) -> Any:
     return held
 
 
-def build_agent(config: Mapping[str, Any], name: str) -> Any:
+def build_agent(config: Mapping[str, Any], name: str, *, keyless: bool = False) -> Any:
     """An agent from a configuration, fit to be copied.
 
     Args:
         config: Keyword arguments of `ConversableAgent`, and `type`; left as it is.
         name: Where the configuration has none.
+        keyless: Whether its model configuration needs no key.
 
     Raises:
         ConfigurationError: If its class cannot be had.
@@ -135,7 +139,7 @@ def build_agent(config: Mapping[str, Any], name: str) -> Any:
     arguments = {"human_input_mode": "NEVER", "name": name} | {key: _own(value) for key, value in config.items()}
     cls = _class(arguments.pop("type", TYPES[2]))
     functions = arguments.pop("functions", None) or ()
-    arguments["llm_config"] = placeholder_config(arguments.get("llm_config"))
+    arguments["llm_config"] = placeholder_config(arguments.get("llm_config"), keyless=keyless)
     variables = arguments.get("context_variables")
     if isinstance(variables, Mapping):
         from autogen.agentchat.group import ContextVariables

@@ -50,14 +50,15 @@ class ClassicFramework:
 
     Args:
         llm_config: For tasks whose `agent_config` has none, and for tasks without any agent.
+        keyless: Whether no call leaves the process, so that configurations need no key.
     """
 
     name = "classic"
 
-    def __init__(self, llm_config: Any = None) -> None:
+    def __init__(self, llm_config: Any = None, *, keyless: bool = False) -> None:
         self._llm_config = llm_config
-        self._templates = Templates(llm_config)
-        self._seen = SeenBefore()
+        self._templates = Templates(llm_config, keyless=keyless)
+        self._seen = SeenBefore(keyless=keyless)
 
     def recognises(self, agent: object) -> bool:
         """Whether `agent` is an AG2 Classic agent, team or Pattern. Never imports AG2."""

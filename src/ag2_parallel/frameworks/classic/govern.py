@@ -30,6 +30,7 @@ from ag2_parallel.frameworks.classic.model_configs import (
     DIRECT,
     Route,
     as_llm_config,
+    give_keys,
     ignored_client_problem,
     is_routed,
     known_route,
@@ -62,10 +63,12 @@ class SeenBefore:
 
     Attributes:
         forms: The requests of the SDK clients that were met.
+        keyless: Whether no call leaves the process, so that configurations need no key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keyless: bool = False) -> None:
         """Nothing yet."""
+        self.keyless = keyless
         self.forms = RequestForms()
         self._lock = threading.Lock()
         self._providers: set[str] = set()
@@ -152,6 +155,8 @@ class Governor:
         if (problem := ignored_client_problem(routed)) is not None:
             raise ConfigurationError(f'task "{self._task_name}": llm_config {problem}')
         entries = routed.config_list
+        if self._seen.keyless:
+            give_keys(routed)
         if not self._known:
             self._seen.learn(self._scope.redactor, entries)
         for entry in entries:

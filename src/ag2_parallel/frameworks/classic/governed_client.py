@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.frameworks.classic.model_configs import is_routed, price_of
+from ag2_parallel.frameworks.classic.recorded_answers import foreign_record
 from ag2_parallel.frameworks.failures import task_error
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class GovernedClient:
             failed=lambda error: task_error(error, self._scope.redactor),
             price=self._price,
             estimate=_length(params.get("messages")) // _CHARACTERS_PER_TOKEN,
+            record=foreign_record(params),
         )
         self._scope.check_call()
         return answer

@@ -15,6 +15,9 @@ ROUTED_API_TYPES: Final = frozenset({"openai", "azure", "deepseek", "openai_v2",
 Price: TypeAlias = tuple[float, float]
 """US dollars for 1,000 prompt tokens and for 1,000 completion tokens."""
 
+_WITHOUT_KEYS: Final = frozenset({"ollama", "bedrock", "bedrock_v2"})
+"""Providers whose clients are made without an API key."""
+
 DIRECT: Final = "direct"
 """The key of an entry whose False keeps its calls off the direct door; neither AG2 nor a server ever sees it."""
 
@@ -72,6 +75,18 @@ def as_llm_config(config: Any) -> Any:
         entries = options.pop("config_list")
         return LLMConfig(*_entries(entries), **options)
     return LLMConfig(*_entries(config))
+
+
+def give_keys(config: Any) -> None:
+    """Give the entries of an `LLMConfig` of ours a key where they have none: clients are not made without one.
+
+    Too short to be taken for a secret.
+    """
+    from pydantic import SecretStr
+
+    for entry in config.config_list:
+        if getattr(entry, "api_key", "") is None and entry.api_type not in _WITHOUT_KEYS:
+            entry.api_key = SecretStr("none")
 
 
 def own_llm_config(config: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ag2_parallel.events import AgentEvent
+from ag2_parallel.events import AgentActive, AgentEvent
 from ag2_parallel.tasks import HumanInputRequest
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class TaskStream:
         self._task_name = task_name
         self._speakers: Collection[str] = ()
         self._refused: BaseException | None = None
+        self._tools: dict[str, int] = {}
         self.terminations: list[Termination] = []
 
     def listen_to(self, speakers: Collection[str]) -> None:
@@ -53,7 +54,10 @@ class TaskStream:
         scope.sign_of_life()
         content = getattr(message, "content", message)
         name = str(getattr(message, "type", type(message).__name__))
+        at_work = scope.draft.agent, scope.draft.tool
         self._note(name, content)
+        if (scope.draft.agent, scope.draft.tool) != at_work:
+            scope.emit(AgentActive, agent=scope.draft.agent, tool=scope.draft.tool)
         if scope.observed:
             scope.emit(AgentEvent, name=name, agent=_agent(content), content=scope.redactor.value(_plain(content)))
         try:
@@ -93,12 +97,27 @@ class TaskStream:
             draft.agent = content.speaker
         elif name == "execute_function":
             draft.tool = content.func_name
+            self._tools[_call(content)] = self._scope.trace.begin("tool", str(content.func_name))
         elif name == "executed_function":
             draft.tool = None
+            self._tool_ended(content)
         elif name == "termination":
             end = Termination(content.termination_reason, content.sender, content.recipient)
             if end.sender in self._speakers:
                 self.terminations.append(end)
+
+    def _tool_ended(self, content: Any) -> None:
+        span = self._tools.pop(_call(content), None)
+        if span is not None:
+            failed = getattr(content, "is_exec_success", True) is False
+            agent = getattr(content, "recipient", None)
+            who = agent if isinstance(agent, str) else getattr(agent, "name", "")
+            self._scope.trace.end(span, f"{who}, failed" if failed else str(who or ""))
+
+
+def _call(content: Any) -> str:
+    """What an event of a tool's end has in common with that of its start."""
+    return str(getattr(content, "call_id", None) or content.func_name)
 
 
 def _agent(content: Any) -> str | None:

@@ -22,8 +22,9 @@ _MOST_BUILT: Final = 64
 class Templates:
     """Makes each template once, however many threads ask for it at once. Safe from any thread."""
 
-    def __init__(self, llm_config: Any) -> None:
-        """`llm_config` is for configurations without one."""
+    def __init__(self, llm_config: Any, *, keyless: bool = False) -> None:
+        """`llm_config` is for configurations without one; `keyless`: they need no key."""
+        self._keyless = keyless
         self._llm_config = llm_config
         self._lock = threading.Lock()
         self._made: OrderedDict[Any, tuple[Any, Future[Any]]] = OrderedDict()
@@ -54,7 +55,10 @@ class Templates:
             config["llm_config"] = self._llm_config or False
         config.pop("name", None)
         template = self._once(
-            self._made, fingerprint(config), config, lambda: _template(build_agent(config, DEFAULT_NAME))
+            self._made,
+            fingerprint(config),
+            config,
+            lambda: _template(build_agent(config, DEFAULT_NAME, keyless=self._keyless)),
         )
         with self._lock:
             while len(self._made) > _MOST_BUILT:

@@ -1,4 +1,7 @@
-"""How long a model server asks to wait: every form of Retry-After that providers send."""
+"""How long a model server asks to wait: every form of Retry-After that providers send; pure.
+
+A moment is compared with the answer's own `Date` where it has one, so that it does not matter whether the two clocks agree.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LONGEST_HINT: Final = 86_400.0
-"""Hints are cut to one day: a longer one is a mistake, or as good as a day."""
+LONGEST_HINT: Final = 7 * 86_400.0
+"""Hints are cut to one week: a longer one is a mistake, or as good as a week."""
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -19,15 +22,15 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
     Args:
         headers: The answer's headers, names in lower case.
-        now: The wall time, aware, that a date is compared with.
+        now: The wall time, aware, that a moment is compared with where the answer has no date.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return _sane(milliseconds / 1000)
     value = headers.get("retry-after")
     seconds = _number(value)
-    if seconds is None and value is not None:
-        seconds = _until(value, now)
+    if seconds is None and value is not None and (moment := _moment(value)) is not None:
+        seconds = (moment - (_moment(headers.get("date", "")) or now)).total_seconds()
     return None if seconds is None else _sane(seconds)
 
 
@@ -39,12 +42,11 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _until(date: str, now: datetime) -> float | None:
+def _moment(date: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(date)
-        if moment.tzinfo is None:  # "-0000": a date that names no zone is meant in UTC
-            moment = moment.replace(tzinfo=UTC)
-        return (moment - now).total_seconds()
+        # "-0000": a date that names no zone is meant in UTC
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return None
 

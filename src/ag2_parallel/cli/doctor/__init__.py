@@ -1,0 +1,1 @@
+"""The examination behind `ag2-parallel doctor`."""

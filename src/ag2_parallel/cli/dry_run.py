@@ -1,0 +1,145 @@
+"""`--dry-run`: what would be run, with every problem, without a model call."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.frame import say
+from ag2_parallel.cli.output.standard_output import short
+from ag2_parallel.cli.task_files.teams import TeamFactory
+from ag2_parallel.core.intake import Intake, LazyIntake
+from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.frameworks.registry import Frameworks
+from ag2_parallel.options import Options
+from ag2_parallel.redaction import masked_config
+from ag2_parallel.results import plain
+from ag2_parallel.tasks import Template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ag2_parallel.cli.run_settings import Format
+    from ag2_parallel.cli.task_files.plan import Plan
+    from ag2_parallel.core.entries import NewTask
+    from ag2_parallel.tasks import ParallelTask
+
+_SHOWN: Final = 100
+"""Tasks that are listed; of more, the rest is counted. All are checked."""
+
+_OURS: Final = frozenset({"observers", "redact"})
+"""Options that the command line adds to."""
+
+
+def show(plan: Plan, given: dict[str, Any], form: Format) -> int:
+    """Check all tasks and print them in the order in which they would start; returns the exit code.
+
+    Raises:
+        ConfigurationError: With every problem of the options, and of the tasks that the files list.
+    """
+    options = Options.of(given)
+    intake = Intake(options, Frameworks(options.llm_config).problems)
+    listed = _listed(plan, intake)
+    shown = [_line(new.task) for new in in_order(listed)][:_SHOWN]
+    count, bad = len(listed), 0
+    lazy = LazyIntake(intake)
+    lazy.after(listed)
+    for source in plan.sources:
+        for item in source:
+            new = lazy.next(item)
+            count += 1
+            if new.scheduled.problem is not None:
+                bad += 1
+                say(f"error: {plan.redactor.text(new.scheduled.problem.message)}")
+            elif len(shown) < _SHOWN:
+                shown.append(_line(new.task))
+    workers = options.workers_for(None if plan.sources else count)
+    settings = plan.redactor.value(plain(masked_config(_said(given))))
+    _print({"count": count, "max_workers": workers, "options": settings, "tasks": plan.redactor.value(shown)}, form)
+    return exit_codes.USAGE if bad else exit_codes.OK
+
+
+def _listed(plan: Plan, intake: Intake) -> list[NewTask]:
+    try:
+        return intake.whole(plan.tasks)
+    except ConfigurationError as error:
+        raise plan.located(error) from None
+
+
+def in_order(tasks: Sequence[NewTask]) -> list[NewTask]:
+    """Tasks in the order in which one worker would start them: higher priority first, after what they depend on."""
+    waiting = {new.scheduled.index: len(new.scheduled.depends_on) for new in tasks}
+    dependants: dict[int, list[NewTask]] = {}
+    for new in tasks:
+        for index in new.scheduled.depends_on:
+            dependants.setdefault(index, []).append(new)
+    by_index = {new.scheduled.index: new for new in tasks}
+    ready = [(-new.task.priority, new.scheduled.index) for new in tasks if not new.scheduled.depends_on]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        _, index = heapq.heappop(ready)
+        ordered.append(by_index[index])
+        for new in dependants.get(index, ()):
+            waiting[new.scheduled.index] -= 1
+            if not waiting[new.scheduled.index]:
+                heapq.heappush(ready, (-new.task.priority, new.scheduled.index))
+    return ordered
+
+
+def _line(task: ParallelTask) -> dict[str, Any]:
+    prompt = task.prompt.text if isinstance(task.prompt, Template) else task.prompt
+    return {
+        "name": task.name,
+        "agent": _agent(task),
+        "prompt": short(prompt, 80),
+        "depends_on": list(task.depends_on),
+        "timeout": task.timeout,
+        "priority": task.priority,
+    }
+
+
+def _agent(task: ParallelTask) -> str:
+    """What runs the task, in a word."""
+    if task.agent_config is not None:
+        return str(task.agent_config.get("name") or task.agent_config.get("type") or "agent")
+    what = task.agent if task.agent is not None else task.run
+    if what is None:
+        return "assistant"
+    return f"{what.pattern}: {', '.join(what.members)}" if isinstance(what, TeamFactory) else str(what)
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in _OURS}
+
+
+def _print(found: dict[str, Any], form: Format) -> None:
+    if form == "json":
+        typer.echo(json.dumps(found, indent=2))
+        return
+    if form == "jsonl":
+        for line in found["tasks"]:
+            typer.echo(json.dumps(line))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for heading in ("task", "agent", "prompt", "after", "timeout"):
+        table.add_column(heading, overflow="fold")
+    for line in found["tasks"]:
+        limit = "" if line["timeout"] is None else f"{line['timeout']:g} s"
+        cells = (line["name"], line["agent"], line["prompt"], ", ".join(line["depends_on"]), limit)
+        table.add_row(*(Text(short(cell)) for cell in cells))
+    console = Console(highlight=False)
+    console.print(table)
+    more = found["count"] - len(found["tasks"])
+    told = f"{found['count']} tasks" + (f", {more} of them not shown" if more else "")
+    console.print(Text(f"{told}; {found['max_workers']} at once; no model was called"))
+    for name, value in found["options"].items():
+        console.print(Text(f"{name}: {short(value, 500)}"))

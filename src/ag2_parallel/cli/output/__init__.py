@@ -1,0 +1,1 @@
+"""Results as files and on standard output, written while tasks finish."""

@@ -1,0 +1,136 @@
+"""A run of the command line: from files to results and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.found_tasks import found
+from ag2_parallel.cli.frame import say
+from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
+from ag2_parallel.cli.output.standard_output import printer
+from ag2_parallel.cli.output.writers import JsonLines, writer_for
+from ag2_parallel.cli.task_files.plan import read_plan
+from ag2_parallel.core.resuming import ResumePolicy
+from ag2_parallel.core.run_names import new_run_id
+from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, RunFailedError, RunInterrupted
+from ag2_parallel.results import plain
+from ag2_parallel.runner import ParallelAgentRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from ag2_parallel.cli.output.writers import Writer
+    from ag2_parallel.cli.run_settings import RunSettings
+    from ag2_parallel.cli.task_files.plan import Plan, RowsWanted
+    from ag2_parallel.cli.termination import Termination
+    from ag2_parallel.redaction import Redactor
+    from ag2_parallel.results import ParallelTaskResult
+    from ag2_parallel.run_results import RunResults
+
+_FAILED_AS_A_WHOLE = frozenset({"source_error", "journal_error", "abandoned_threads"})
+
+
+def run_files(
+    files: Sequence[Path],
+    settings: RunSettings,
+    termination: Termination,
+    rows: RowsWanted | None = None,
+    policy: ResumePolicy | None = None,
+) -> int:
+    """Run what task files say; returns the exit code. `policy` is for a run that the journal has already.
+
+    Raises:
+        ConfigurationError: If nothing can be run; nothing was started.
+        RunFailedError: If the run as a whole failed.
+        RunInterrupted: After Ctrl-C or SIGTERM; what was finished is written.
+    """
+    for folder in reversed(list(dict.fromkeys(str(path.resolve().parent) for path in files))):
+        sys.path.insert(0, folder)  # as Python does for a script: modules beside the file are found
+    plan = read_plan(files, os.environ, rows)
+    options = _options(plan, settings, termination)
+    if settings.dry_run:
+        from ag2_parallel.cli.dry_run import show
+
+        return show(plan, options, settings.form)
+    session = _Session(plan.redactor, settings)
+    try:
+        tasks = found(plan.all_tasks(), files, rows, settings)
+        return session.run(ParallelAgentRunner(**options), tasks, policy or ResumePolicy())
+    except ConfigurationError as error:
+        raise plan.located(error) from None
+
+
+def _options(plan: Plan, settings: RunSettings, termination: Termination) -> dict[str, Any]:
+    """The runner's options: the files', then the command line's."""
+    options = {**plan.options, **settings.options}
+    options["observers"] = [*options.get("observers", ()), termination.on_event]
+    options["redact"] = _masking(plan.redactor, options.get("redact"))
+    return options
+
+
+def _masking(redactor: Redactor, users: Callable[[str], str] | None) -> Callable[[str], str]:
+    """Masks the environment's keys, after whatever the user's own function does."""
+    return redactor.text if users is None else lambda text: redactor.text(users(text))
+
+
+class _Session:
+    """Where results go while a run goes on."""
+
+    def __init__(self, redactor: Redactor, settings: RunSettings) -> None:
+        self._redactor = redactor
+        self._settings = settings
+        self._run_id = settings.run_id or new_run_id()
+        self._writers: list[Writer] = [printer(settings.form)]
+        if settings.out is not None:
+            self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))
+        self._failed = 0
+
+    def run(self, runner: ParallelAgentRunner, tasks: Iterable[Any], policy: ResumePolicy) -> int:
+        """Run the tasks; every result is written as it is there, whatever becomes of the run."""
+        try:
+            results = runner.deliver(tasks, self._take, run_id=self._run_id, **asdict(policy))
+        except RunFailedError as error:
+            self._close(error.results)
+            if error.results.stop_reason != "fail_fast":
+                raise
+            say("stopped at the first failure")
+            return exit_codes.SOME_FAILED
+        except RunInterrupted as error:
+            self._close(error.results)
+            raise
+        self._close(results)
+        if results.stop_reason in _FAILED_AS_A_WHOLE:
+            return exit_codes.RUN_FAILED
+        return exit_codes.OK if not self._failed and results.stop_reason is None else exit_codes.SOME_FAILED
+
+    def _take(self, result: ParallelTaskResult) -> None:
+        self._failed += not result.ok
+        if not result.ok and self._settings.options.get("handle_errors") == "ignore":
+            return
+        row = result_row(result, self._run_id, transcripts=self._settings.transcripts)
+        row["metadata"] = self._redactor.value(row["metadata"])
+        try:
+            for writer in self._writers:
+                writer.write(row)
+        except BrokenPipeError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its exit, too
+            raise Ag2ParallelError("standard output was closed; the run was stopped") from error
+        except OSError as error:
+            raise Ag2ParallelError(f"results cannot be written: {error}; the run was stopped") from error
+
+    def _close(self, results: RunResults) -> None:
+        summary = {
+            "schema_version": SCHEMA_VERSION,
+            "run_id": self._run_id,
+            "stop_reason": results.stop_reason,
+            "metrics": plain(results.metrics),
+        }
+        for writer in self._writers:
+            writer.close(summary)
+            if isinstance(writer, JsonLines) and writer.repaired:
+                say(f"{self._settings.out} ended in half a line of {writer.repaired} bytes, which was cut off")

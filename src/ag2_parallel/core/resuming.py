@@ -1,0 +1,226 @@
+"""Which tasks of an earlier life of a run keep their results: decided before any of them starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from ag2_parallel.core.kept import Kept
+from ag2_parallel.errors import ConfigurationError, JournalDamagedError
+from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ag2_parallel.core.entries import NewTask
+    from ag2_parallel.records import EarlierTask, RunJournal
+    from ag2_parallel.tasks import ParallelTask
+
+Rerun = Literal["not_succeeded", "failed", "interrupted", "none"]
+Changed = Literal["rerun", "keep", "error"]
+Uncertain = Literal["fail", "repeat", "skip"]
+
+_SHOWN: Final = 10
+"""How many names a message lists."""
+
+_AGAIN: Final[dict[str, frozenset[str]]] = {
+    "not_succeeded": frozenset({"failed", "timed_out", "cancelled", "skipped"}),
+    "failed": frozenset({"failed", "timed_out"}),
+    "interrupted": frozenset({"cancelled", "skipped"}),
+    "none": frozenset(),
+}
+"""The statuses whose tasks run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePolicy:
+    """What a resumed run does again.
+
+    Attributes:
+        rerun: Which of the tasks with a result run again. Those without one run in any case.
+        changed: What happens to a task that would do something else than before: it runs again, keeps its
+            result, or is an error.
+        uncertain: What an effect does whose intent has no receipt: the task fails, it is repeated, or skipped.
+    """
+
+    rerun: Rerun = "not_succeeded"
+    changed: Changed = "rerun"
+    uncertain: Uncertain = "fail"
+
+    def __post_init__(self) -> None:
+        """Refuse other words.
+
+        Raises:
+            ConfigurationError: With every problem.
+        """
+        choices = {"rerun": Rerun, "changed": Changed, "uncertain": Uncertain}
+        problems = [
+            f"{name}: {getattr(self, name)!r} is none of " + ", ".join(f'"{choice}"' for choice in get_args(kind))
+            for name, kind in choices.items()
+            if getattr(self, name) not in get_args(kind)
+        ]
+        if problems:
+            raise ConfigurationError(problems)
+
+
+@dataclass(slots=True)
+class Resumption:
+    """Compares the tasks of this life with what the journal knows of earlier ones.
+
+    Attributes:
+        kept: How many results stand.
+        again: How many tasks run again.
+        changed: Names of tasks that would do something else than before.
+    """
+
+    journal: RunJournal
+    policy: ResumePolicy
+    fingerprint: Callable[[ParallelTask], str]
+    restore: Callable[[ParallelTask, Any], Any]
+    """From a stored output to what the task's `output_type` makes of it."""
+    kept: int = 0
+    again: int = 0
+    changed: list[str] = field(default_factory=list)
+    _earlier: dict[str, EarlierTask] = field(default_factory=dict)
+    _stand: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Read what is known. Blocking."""
+        self._earlier = {task.name: task for task in self.journal.earlier()}
+
+    @property
+    def is_first_life(self) -> bool:
+        """Whether nothing is known of the run."""
+        return not self._earlier and not self.kept and not self.again
+
+    def whole(self, tasks: Sequence[NewTask]) -> list[NewTask]:
+        """Decide for a list.
+
+        Raises:
+            ConfigurationError: With `changed="error"`, naming every task that changed.
+            JournalDamagedError: A result that stands cannot be read.
+        """
+        decided = [self._decided(new) for new in tasks]
+        self._run_dependants_again(decided)
+        decided = [new if new.kept is None else self._read(new) for new in decided]
+        if self.changed and self.policy.changed == "error":
+            raise ConfigurationError(
+                f"{len(self.changed)} tasks would do something else than before: {_listed(self.changed)}; run them under a run_id "
+                'of their own, or resume with changed="rerun" or changed="keep"'
+            )
+        return decided
+
+    def one(self, new: NewTask) -> NewTask:
+        """Decide for a task of a source; with `changed="error"` one that changed fails at once."""
+        before = len(self.changed)
+        decided = self._decided(new)
+        if decided.kept is not None and not self._stand.issuperset(new.scheduled.depends_on):
+            decided = self._again_after_all(decided)
+        if decided.kept is not None:
+            self._stand.add(new.scheduled.index)
+            decided = replace(decided, kept=replace(decided.kept, load=partial(self._loaded_or_failed, new)))
+        if len(self.changed) == before or self.policy.changed != "error":
+            return decided
+        text = f'task "{new.task.name}" would do something else than before, and changed is "error"'
+        problem = TaskError(type="ConfigurationError", message=text, kind="configuration", retryable=False)
+        return replace(decided, kept=None, scheduled=replace(decided.scheduled, kept=None, problem=problem))
+
+    def _decided(self, new: NewTask) -> NewTask:
+        name = new.task.name
+        new = replace(new, fingerprint=self.fingerprint(new.task))
+        earlier = self._earlier.pop(name, None)
+        if earlier is None or new.scheduled.problem is not None:
+            return new
+        is_changed = earlier.fingerprint != new.fingerprint
+        if is_changed:
+            self.changed.append(name)
+        stands = earlier.status is not None and earlier.status not in _AGAIN[self.policy.rerun]
+        if is_changed and self.policy.changed != "keep":
+            stands = False
+        if not stands:
+            self.again += 1
+            return new
+        self.kept += 1
+        status = TaskStatus(str(earlier.status))
+        kept = Kept(name, new.scheduled.index, status, partial(self._loaded, new))
+        return replace(new, kept=kept, scheduled=replace(new.scheduled, kept=status))
+
+    def _loaded(self, new: NewTask) -> ParallelTaskResult:
+        """A stored result, in its task's place of this life."""
+        task = new.task
+        stored = self.journal.result(task.name)
+        if stored is None:
+            raise JournalDamagedError(f'the result of task "{task.name}" is not in the journal any more')
+        output = self.restore(task, stored.output) if stored.status is TaskStatus.SUCCEEDED else stored.output
+        return replace(stored, index=new.scheduled.index, output=output, metadata=task.metadata, group=task.group)
+
+    def _loaded_or_failed(self, new: NewTask) -> ParallelTaskResult:
+        """The same for whoever cannot be told by an exception any more, since the run has begun."""
+        try:
+            return self._loaded(new)
+        except Exception as error:
+            problem = TaskError(type=type(error).__name__, message=str(error), kind="configuration", retryable=False)
+            return ParallelTaskResult(
+                name=new.task.name,
+                index=new.scheduled.index,
+                status=TaskStatus.FAILED,
+                stop_reason="error",
+                error=problem,
+            )
+
+    def _read(self, new: NewTask) -> NewTask:
+        """With the result read now, so that a damaged journal is an error before anything starts."""
+        assert new.kept is not None
+        result = new.kept.load()
+        return replace(new, kept=replace(new.kept, load=lambda: result))
+
+    def _run_dependants_again(self, decided: list[NewTask]) -> None:
+        """A result does not stand where a task it depends on runs again: it was made from another answer."""
+        place = {new.scheduled.index: position for position, new in enumerate(decided)}
+        dependants: dict[int, list[int]] = {}
+        for new in decided:
+            for index in new.scheduled.depends_on:
+                dependants.setdefault(index, []).append(new.scheduled.index)
+        todo = [new.scheduled.index for new in decided if new.kept is None]
+        while todo:
+            for index in dependants.pop(todo.pop(), ()):
+                new = decided[place[index]]
+                if new.kept is not None:
+                    decided[place[index]] = self._again_after_all(new)
+                    todo.append(index)
+
+    def _again_after_all(self, new: NewTask) -> NewTask:
+        self.kept -= 1
+        self.again += 1
+        return replace(new, kept=None, scheduled=replace(new.scheduled, kept=None))
+
+    @property
+    def removed(self) -> list[str]:
+        """Names of tasks that the journal knows and that were not among those of this life so far."""
+        return list(self._earlier)
+
+    def told(self, *, whole: bool) -> str:
+        """What is kept and what runs again, in a sentence; `whole`: all tasks of this life were seen."""
+        if not whole:
+            return f"goes on: {len(self._earlier):,} of its tasks are in the journal; each one that has to run again is decided as it is read"
+        parts = [f"goes on: {self.kept:,} of its results stand, {self.again:,} tasks run again"]
+        if self.changed:
+            what = "keep their results" if self.policy.changed == "keep" else "run again"
+            parts.append(
+                f"{len(self.changed):,} would do something else than before and {what} ({_listed(self.changed)})"
+            )
+        if self.removed:
+            parts.append(
+                f"{len(self.removed):,} stay in the journal and are no part of it any more ({_listed(self.removed)})"
+            )
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for the metrics."""
+        return {"kept": self.kept, "again": self.again, "changed": list(self.changed), "removed": self.removed}
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,1 @@
+"""Data sets as rows, read lazily, and tasks made of them."""

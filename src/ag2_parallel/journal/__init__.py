@@ -1,0 +1,1 @@
+"""Runs on disk, so that nothing is lost or paid for twice."""

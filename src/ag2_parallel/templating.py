@@ -1,0 +1,88 @@
+"""Jinja2 as prompts and names use it: sandboxed, strict, and unable to change what it is given."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import jinja2
+    import jinja2.nodes
+
+
+class TemplateError(ValueError):
+    """Raised for a template that does not parse or render; the text says why."""
+
+
+class CompiledTemplate:
+    """A template ready to be filled any number of times, from any thread.
+
+    Attributes:
+        needed: Names that must be given.
+        optional: Names that the template asks about first (`is defined`, `default`), and can do without.
+    """
+
+    def __init__(self, text: str, *, refuse_none: bool = False) -> None:
+        """Parse it.
+
+        Args:
+            text: The template.
+            refuse_none: Whether a place that is filled with None is a problem, and not the word "None".
+
+        Raises:
+            TemplateError: With the line, if it does not parse.
+        """
+        import jinja2
+        import jinja2.meta
+
+        environment = _environment(refuse_none)
+        try:
+            tree = environment.parse(text)
+            self._template = environment.from_string(text)
+        except jinja2.TemplateSyntaxError as error:
+            raise TemplateError(f"line {error.lineno} of the template: {error.message}") from error
+        except (jinja2.TemplateError, RecursionError) as error:
+            raise TemplateError(str(error)) from error
+        names = jinja2.meta.find_undeclared_variables(tree) - set(environment.globals)
+        self.optional = frozenset(names & set(_asked_for(tree)))
+        self.needed = frozenset(names - self.optional)
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """The text with every place filled.
+
+        Raises:
+            TemplateError: For a name that is not there, something the sandbox forbids, or code of the template
+                that fails.
+        """
+        try:
+            return self._template.render(values)
+        except Exception as error:  # code of the template, or of a value in it
+            raise TemplateError(str(error)) from error
+
+
+@cache
+def _environment(refuse_none: bool) -> jinja2.Environment:  # noqa: FBT001 - the cache's key
+    import jinja2
+    import jinja2.sandbox
+
+    return jinja2.sandbox.ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_not_none if refuse_none else None
+    )
+
+
+def _not_none(value: Any) -> Any:
+    if value is None:
+        raise TemplateError("a place is filled with an empty value (null); write {{ name or '' }} to allow it")
+    return value
+
+
+def _asked_for(tree: jinja2.nodes.Template) -> Iterator[str]:
+    """Names that stand before `is defined`, `is undefined` or `default`."""
+    import jinja2.nodes
+
+    for kind, words in ((jinja2.nodes.Test, {"defined", "undefined"}), (jinja2.nodes.Filter, {"default", "d"})):
+        for node in tree.find_all(kind):
+            if node.name in words and isinstance(node.node, jinja2.nodes.Name):
+                yield node.node.name

@@ -1,0 +1,336 @@
+"""Runs with a journal, as their users see them: what is kept, what goes on, what is refused."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ag2_parallel import (
+    ConfigurationError,
+    JournalLockedError,
+    ParallelAgentRunner,
+    ParallelTask,
+    Template,
+)
+from ag2_parallel.testing import RecordingObserver
+
+BROKEN = set()
+"""Names of tasks that fail."""
+
+ran = []
+
+
+@pytest.fixture(autouse=True)
+def _afresh():
+    BROKEN.clear()
+    ran.clear()
+
+
+def work(ctx):
+    ran.append(ctx.name)
+    if ctx.name in BROKEN:
+        raise ValueError("broken")
+    return f"{ctx.name}: {ctx.prompt}"
+
+
+def tasks(names="abcdef", prompt="p", **fields):
+    return [ParallelTask(name, prompt, run=work, **fields) for name in names]
+
+
+def numbered():
+    """Found by its name."""
+    return tasks("xyz")
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def runner(journal):
+    return ParallelAgentRunner(journal=journal, progress=False)
+
+
+def statuses(results):
+    return {name: str(result.status) for name, result in results.items()}
+
+
+def test_what_succeeded_stands_and_the_rest_runs_again(runner, journal):
+    """F34."""
+    BROKEN.update("bd")
+    runner.run(tasks(), run_id="one")
+    BROKEN.clear()
+    ran.clear()
+    results = runner.resume(journal, tasks())
+    assert sorted(ran) == ["b", "d"]
+    assert results.ok
+    assert [result.output for result in results.values()] == [f"{name}: p" for name in "abcdef"]
+    assert results.metrics["resumed"] == {"kept": 4, "again": 2, "changed": [], "removed": []}
+
+
+def test_run_with_the_same_run_id_does_the_same(runner):
+    runner.run(tasks(), run_id="one")
+    ran.clear()
+    assert runner.run(tasks(), run_id="one").ok
+    assert ran == []
+
+
+def test_another_run_id_is_another_run(runner):
+    runner.run(tasks(), run_id="one")
+    runner.run(tasks(), run_id="two")
+    assert sorted(ran) == sorted("abcdef" * 2)
+
+
+@pytest.mark.parametrize(("rerun", "again"), [("failed", ["b"]), ("interrupted", ["f"]), ("none", [])])
+def test_rerun_narrows_what_runs_again(runner, journal, rerun, again):
+    """F34: `f` was skipped, since it depends on `b`."""
+    BROKEN.add("b")
+    given = [*tasks("abc"), *tasks("f", depends_on=["b"])]
+    runner.run(given, run_id="one")
+    ran.clear()
+    runner.resume(journal, given, rerun=rerun)
+    assert ran == [name for name in again if name != "f"]  # its dependency failed again, or still
+
+
+def test_a_changed_task_runs_again_and_is_named(runner, journal, caplog):
+    """F34."""
+    caplog.set_level("INFO", "ag2_parallel")
+    runner.run(tasks(), run_id="one")
+    ran.clear()
+    given = [*tasks("ab"), *tasks("c", prompt="another"), *tasks("def")]
+    results = runner.resume(journal, given)
+    assert ran == ["c"]
+    assert results["c"].output == "c: another"
+    assert "1 would do something else than before and run again (c)" in caplog.text
+
+
+def test_a_changed_task_can_be_refused_before_anything_starts(runner, journal):
+    runner.run(tasks(), run_id="one")
+    ran.clear()
+    with pytest.raises(ConfigurationError, match="a, b, c"):
+        runner.resume(journal, tasks(prompt="another"), changed="error")
+    assert ran == []
+    assert runner.resume(journal, tasks()).ok  # the run was let go of
+
+
+def test_removed_added_and_reordered_tasks(runner, journal):
+    """F34."""
+    runner.run(tasks("abc"), run_id="one")
+    ran.clear()
+    results = runner.resume(journal, tasks("dca"))
+    assert ran == ["d"]
+    assert [(name, result.index) for name, result in results.items()] == [("d", 0), ("c", 1), ("a", 2)]
+    assert results.metrics["resumed"]["removed"] == ["b"]
+    assert runner.resume(journal, tasks("abcd")).metrics["resumed"]["kept"] == 4
+
+
+def test_repeats_of_one_prompt_under_different_names_are_different_tasks(runner, journal):
+    runner.run(tasks("ab"), run_id="one")
+    ran.clear()
+    runner.resume(journal, tasks("abc"))
+    assert ran == ["c"]
+
+
+def test_dependants_of_what_stands_get_its_result(runner, journal):
+    BROKEN.add("b")
+    given = [*tasks("a"), *tasks("b", Template("after {{ upstream.a.output }}"), depends_on=["a"])]
+    runner.run(given, run_id="one")
+    BROKEN.clear()
+    assert runner.resume(journal, given)["b"].output == "b: after a: p"
+
+
+def test_the_same_for_tasks_that_are_read_one_by_one(runner):
+    BROKEN.add("b")
+    given = [*tasks("a"), *tasks("b", Template("after {{ upstream.a.output }}"), depends_on=["a"]), *tasks("c")]
+    list(runner.stream(iter(given), run_id="one"))
+    BROKEN.clear()
+    ran.clear()
+    results = {result.name: result.output for result in runner.stream(iter(given), run_id="one")}
+    assert (ran, results) == (["b"], {"a": "a: p", "b": "b: after a: p", "c": "c: p"})
+
+
+def test_tasks_named_by_an_attribute_need_not_be_passed_again(runner, journal):
+    runner.run(f"{__name__}:numbered", run_id="one")
+    ran.clear()
+    assert list(runner.resume(journal)) == ["x", "y", "z"]
+    assert ran == []
+
+
+def test_live_tasks_must_be_passed_again_and_the_error_says_so(runner, journal):
+    runner.run(tasks(), run_id="one")
+    with pytest.raises(ConfigurationError, match=r"pass them: runner.resume\(journal, tasks\)"):
+        runner.resume(journal)
+
+
+def test_a_run_that_is_not_there_is_named(runner, journal):
+    runner.run(tasks(), run_id="one")
+    with pytest.raises(ConfigurationError, match="no run 'two'"):
+        runner.resume(journal, tasks(), "two")
+
+
+def test_a_run_is_held_by_one_runner_at_a_time(runner, journal):
+    with runner.start(tasks("a"), run_id="one"), pytest.raises(JournalLockedError, match="this process"):
+        ParallelAgentRunner(journal=journal, progress=False).run(tasks(), run_id="one")
+    assert runner.run(tasks("a"), run_id="one").ok
+
+
+def test_a_handle_takes_tasks_whose_results_stand(runner):
+    runner.run(tasks("ab"), run_id="one")
+    ran.clear()
+    with runner.start(run_id="one") as handle:
+        futures = [handle.submit(task) for task in tasks("abc")]
+    assert [future.result().output for future in futures] == ["a: p", "b: p", "c: p"]
+    assert ran == ["c"]
+
+
+def test_what_stands_is_an_event_of_its_own(journal):
+    seen = RecordingObserver()
+    ParallelAgentRunner(journal=journal, progress=False).run(tasks("ab"), run_id="one")
+    ParallelAgentRunner(journal=journal, progress=False, observers=[seen]).run(tasks("abc"), run_id="one")
+    assert sorted((event.type, event.task) for event in seen.events if event.type in {"TaskKept", "TaskFinished"}) == [
+        ("TaskFinished", "c"), ("TaskKept", "a"), ("TaskKept", "b")
+    ]  # fmt: skip
+
+
+def test_a_result_is_written_down_before_it_is_published(journal):
+    counts = []
+    for result in ParallelAgentRunner(1, journal=journal, progress=False).stream(tasks(), run_id="one"):
+        with sqlite3.connect(f"file:{journal}?mode=ro", uri=True) as db:
+            [(count,)] = db.execute("SELECT count(*) FROM results").fetchall()
+        counts.append((result.index + 1, count))
+    assert all(published <= written for published, written in counts)
+
+
+def test_a_validated_output_is_of_its_type_again(runner, journal):
+    given = [ParallelTask("n", run=lambda ctx: "[1, 2]", output_type=list[int])]
+    runner.run(given, run_id="one")
+    assert runner.resume(journal, given)["n"].output == [1, 2]
+
+
+def test_the_longest_start_first(journal):
+    seconds = {"b": 0.6, "c": 0.25}
+
+    def timed(ctx):
+        ran.append(ctx.name)
+        if ctx.name in seconds:
+            time.sleep(seconds[ctx.name])
+
+    given = [ParallelTask(name, run=timed) for name in "abc"]
+    ParallelAgentRunner(1, journal=journal, progress=False).run(given)
+    ran.clear()
+    results = ParallelAgentRunner(1, journal=journal, order="longest_first", progress=False).run(given)
+    assert ran == ["b", "c", "a"]
+    assert list(results) == ["a", "b", "c"]
+    assert results.metrics["wall"] >= results.metrics["makespan_bound"] >= results.metrics["longest"]
+
+
+def test_longest_first_needs_a_journal():
+    with pytest.raises(ConfigurationError, match="needs a journal"):
+        ParallelAgentRunner(order="longest_first")
+
+
+SECRET = "sk-test-0123456789abcdef"
+
+
+def test_no_secret_is_in_the_file(journal, tmp_path):
+    """F33."""
+
+    def leaks(ctx):
+        print(SECRET)
+        raise ValueError(f"the key {SECRET} is wrong")
+
+    config = {"config_list": [{"model": "m", "api_key": SECRET, "base_url": "http://127.0.0.1:1"}]}
+    runner = ParallelAgentRunner(journal=journal, llm_config=config, model_retry=1, progress=False)
+    runner.run([ParallelTask("t", f"say {SECRET}"), ParallelTask("u", run=leaks)], run_id="one")
+    blob = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert SECRET.encode() not in blob
+    assert b"U0stdGVzdC0wMTIzNDU2Nzg5YWJjZGVm" not in blob
+
+
+PROGRAM = """
+import logging, sys, time
+from ag2_parallel import ParallelAgentRunner, ParallelTask, RunInterrupted
+logging.basicConfig(level=logging.WARNING, format="%(message)s")
+def poll(ctx):
+    if ctx.index == 0: print("started", flush=True)
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end: ctx.check(); time.sleep(0.01)
+try:
+    ParallelAgentRunner(2, grace=0.5, journal=sys.argv[1], progress=False).run(
+        [ParallelTask(f"t{i}", run=poll) for i in range(4)], run_id="one")
+except RunInterrupted as error:
+    print(error, [str(r.status) for r in error.results.values()], flush=True)
+    sys.exit(130)
+"""
+
+
+def interrupted(journal, times, before=lambda: None):
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, journal], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "started\n"
+    before()
+    for _ in range(times):
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+    at = time.monotonic()
+    out, err = process.communicate(timeout=20)
+    return process.returncode, out, err, time.monotonic() - at
+
+
+def test_an_interrupt_says_how_to_go_on(journal):
+    """F10, F24: what was done is in the journal, and the next life does the rest."""
+    code, out, err, _ = interrupted(journal, 2)
+    assert code == 130
+    how = f"runner.resume({str(journal)!r}, tasks, run_id='one')"
+    assert how in out
+    assert how in err
+
+    def quick(ctx):
+        return "done"
+
+    results = ParallelAgentRunner(progress=False).resume(journal, [ParallelTask(f"t{i}", run=quick) for i in range(4)])
+    assert results.ok
+
+
+@pytest.mark.parametrize(("times", "at_most"), [(2, 1.5), (3, 1.0)])
+def test_the_exit_waits_for_nobody_who_holds_the_file(journal, times, at_most):
+    """F36: another program has the whole file from the first task on."""
+    other = sqlite3.connect(journal, isolation_level=None, check_same_thread=False)
+
+    def hold():
+        other.execute("BEGIN EXCLUSIVE")
+
+    code, out, _, took = interrupted(journal, times, hold)
+    other.close()
+    assert code == 130
+    assert "skipped" in out
+    assert took < at_most
+
+
+def test_a_journal_that_cannot_be_written_any_more_stops_the_run_and_keeps_what_is_committed(journal, tmp_path):
+    """F35: a file that may not grow any further stands for a full disk."""
+    program = """
+import resource, signal, sys
+from ag2_parallel import Journal, ParallelAgentRunner, ParallelTask, RunFailedError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+import os, time
+def big(ctx): time.sleep(0.1); return os.urandom(50_000).hex()
+try:
+    ParallelAgentRunner(2, journal=sys.argv[1], progress=False).run(
+        [ParallelTask(f"t{i}", run=big) for i in range(400)], run_id="one")
+except RunFailedError as error:
+    results = error.results
+    print(results.stop_reason, len(results), type(error.__cause__).__name__, len(results.skipped) > 100)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, journal], capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout == "journal_error 400 JournalError True\n", done.stderr
+    [(written,)] = sqlite3.connect(journal).execute("SELECT count(*) FROM tasks WHERE status = 'succeeded'")
+    assert 0 < written < 60
