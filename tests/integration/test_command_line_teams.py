@@ -19,7 +19,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_two_teams_and_200_cases_run_from_an_empty_folder_with_one_command(tmp_path):
     """S25."""
     here, files = tmp_path / "empty", tmp_path / "files"
