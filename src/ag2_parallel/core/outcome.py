@@ -65,13 +65,14 @@ class AttemptLog:
     def _since_first(self, moment: float) -> float:
         return moment - (self.first_start or 0.0)
 
-    def trace(self) -> tuple[Span, ...]:
-        """The longest spans of all attempts in the order of their starts."""
+    def trace(self, until: float) -> tuple[Span, ...]:
+        """The longest spans of all attempts in the order of their starts; none ends later than the task."""
         over = len(self.spans) - MOST_SPANS
         if over > 0:
             self.spans = longest(self.spans)
             self.dropped_spans += over
-        return tuple(sorted(self.spans, key=lambda span: (span.start, -span.end)))
+        within = (span if span.end <= until else span._replace(end=max(span.start, until)) for span in self.spans)
+        return tuple(sorted(within, key=lambda span: (span.start, -span.end)))
 
     def backs_off(self, delay: float, now: float) -> None:
         """The next attempt starts in `delay` seconds at the earliest: that is waiting."""
@@ -143,7 +144,7 @@ def finished_result(
         metadata=task.metadata,
         group=task.group,
         replayed_calls=log.usage.replayed_calls,
-        trace=log.trace(),
+        trace=log.trace(duration),
         dropped_spans=log.dropped_spans,
         **_left_behind(log.last, answer),
     )
