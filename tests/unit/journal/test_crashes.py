@@ -47,10 +47,10 @@ def assert_all_there(path, names, run_id="r", size=SIZE):
 
 @pytest.mark.timeout(900)
 def test_what_was_published_survives_kill_9_at_any_instant(tmp_path, soak):
-    path = tmp_path / "j.db"
-    published: list[str] = []
     chance = random.Random(4)
     for number in range(100 if soak else 3):
+        if number % 10 == 0:  # each file dies ten times
+            path, published = tmp_path / f"{number}.db", []
         process = started(path, first=1000 * number, count=1000)
         for _ in range(chance.randrange(1, 60)):
             process.stdout.readline()
