@@ -292,8 +292,10 @@ class AttemptOutcome:
     answer: Answer | None = None
     error: TaskError | None = None
     ended: str = "returned"
-    """`returned`, `unwound` (the stop signal reached a checkpoint) or `cut` (a model call in flight or running
-    code was interrupted)."""
+    """`returned`, `unwound` (the stop signal reached a checkpoint), `cut` (a model call in flight or running
+    code was interrupted) or `killed` (its process ended)."""
+    lost: bool = False
+    """Whether it went down with its process and is to run again, whatever the task's retry policy says."""
 
 
 class BackendListener(Protocol):
