@@ -142,6 +142,21 @@ def test_a_lost_attempt_pays_for_no_call_twice(tmp_path):
     ] * 3
 
 
+@pytest.mark.parametrize("journal", [None, "runs.db"])
+def test_an_effect_happens_once_though_its_process_dies(tmp_path, journal):
+    paid = tmp_path / "paid"
+    os.environ["PAID"] = str(paid)
+    try:
+        again = ParallelTask("t", "30", run="work_in_processes:pays_and_dies")
+        unclear = ParallelTask("u", "40", run="work_in_processes:dies_while_it_pays")
+        results = run([again, unclear], journal=journal and tmp_path / journal, directory=tmp_path)
+    finally:
+        del os.environ["PAID"]
+    assert (results["t"].output, results["t"].attempts) == ("paid 30", 2)
+    assert paid.read_text(encoding="utf-8") == "30\n"
+    assert results["u"].error.kind == "uncertain"
+
+
 def test_a_call_that_a_stop_cut_is_counted():
     with ModelServer(echo, latency=5) as server:
         results = run(tasks(server.base_url, 2, timeout=1.5), 2)

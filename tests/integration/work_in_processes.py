@@ -5,6 +5,8 @@ import os
 import signal
 import time
 
+from ag2_parallel import once
+
 
 def pid(ctx):
     return os.getpid()
@@ -90,3 +92,28 @@ def starts_nothing(ctx):
     while True:
         ctx.check()
         time.sleep(0.02)
+
+
+@once
+def pay(amount: int) -> str:
+    with open(os.environ["PAID"], "a", encoding="utf-8") as file:
+        file.write(f"{amount}\n")
+    return f"paid {amount}"
+
+
+def pays_and_dies(ctx):
+    said = pay(int(ctx.prompt))
+    mark = ctx.directory / "died"
+    if not mark.exists():
+        mark.write_text("x", encoding="utf-8")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return said
+
+
+@once
+def pay_and_die(amount: int) -> str:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_while_it_pays(ctx):
+    return pay_and_die(int(ctx.prompt))

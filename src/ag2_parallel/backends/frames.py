@@ -36,6 +36,10 @@ class WireError(Exception):
     """Raised where the other side says what is no message."""
 
 
+class BrokenOffError(WireError):
+    """Raised where the other side ended in the middle of a frame: it died while it spoke."""
+
+
 class _Reader(pickle.Unpickler):
     """Makes messages, and nothing else."""
 
@@ -81,11 +85,11 @@ def read_frame(read: Callable[[int], bytes]) -> list[Any] | None:
     if not head:
         return None
     if len(head) < HEAD.size:
-        raise WireError("a frame broke off")
+        raise BrokenOffError("a frame broke off")
     (length,) = HEAD.unpack(head)
     if length > LONGEST:
         raise WireError(f"a frame says it is {length} bytes long")
     body = read(length)
     if len(body) < length:
-        raise WireError("a frame broke off")
+        raise BrokenOffError("a frame broke off")
     return unpacked(body)

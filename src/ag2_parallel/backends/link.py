@@ -8,7 +8,7 @@ import queue
 import socket
 from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.backends.frames import packed, read_frame
+from ag2_parallel.backends.frames import BrokenOffError, packed, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ class Link:
             WireError: If what comes is no message.
         """
         try:
-            with contextlib.suppress(OSError):  # closed, by either side
+            with contextlib.suppress(OSError, BrokenOffError):  # closed, by either side
                 while (frame := read_frame(self._reader.read)) is not None:
                     yield frame
         finally:

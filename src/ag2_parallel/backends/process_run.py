@@ -242,7 +242,7 @@ class ProcessRun:
 
     def _write_effect(self, process: Any, effect: wire.Effect) -> None:
         """On a thread: an effect is written down."""
-        receipts, key, value = self._side.receipts(effect.task), effect.key, None
+        receipts, key, value = self._side.receipts(effect.task), effect.effect, None
         try:
             if effect.step == "begin":
                 receipt = receipts.begin(key)

@@ -211,7 +211,7 @@ class Effect:
         number: Names the question.
         task: The task's name.
         step: `begin`, `finish` or `withdraw`, as in `records.Receipts`.
-        key: The effect's.
+        effect: Its key.
         value: For `finish`, what it returned.
     """
 
@@ -219,7 +219,7 @@ class Effect:
     number: int
     task: str
     step: str
-    key: str
+    effect: str
     value: str = ""
 
 

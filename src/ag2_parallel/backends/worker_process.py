@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from ag2_parallel.backends.flights import Flight
     from ag2_parallel.ports import Answer
+
+_log = logging.getLogger("ag2_parallel")
 
 _SILENCE = 1.0
 """Seconds without a heartbeat after which a process is taken to be unable to answer."""
@@ -146,8 +149,13 @@ class WorkerProcess:
 
     def _deliver(self, messages: list[tuple[Any, Any]]) -> None:
         for message, inside in messages:
-            if not self._told:
+            if self._told:
+                return
+            try:
                 self._heard(self, message, inside)
+            except Exception:  # a mistake of ours must end an attempt, never hang it
+                _log.exception("internal error of ag2-parallel in a message of a worker process, please report this")
+                self.kill(f"was killed because what it said ({type(message).__name__}) could not be dealt with")
 
     def _hang_up(self) -> None:
         self._hung_up = True
