@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
     from comparison import Comparison, Load, Measures
 
-NAMES = ("single_agents", "group_chats", "many_workers", "no_op_tasks", "journal", "import_time", "http_door")
+NAMES = (
+    "single_agents",
+    "group_chats",
+    "many_workers",
+    "no_op_tasks",
+    "journal",
+    "import_time",
+    "http_door",
+    "processes",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound=Limit)
 
-_KEY_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
+KEY_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
 
 _ADAPTIVE_GROWTH: Final = 0.5
 """How fast a pace grows where the window, too, keeps calls back."""
@@ -59,9 +59,9 @@ class Way:
     counts_tokens: bool
 
     @property
-    def limited(self) -> bool:
-        """Whether anything but the pace applies."""
-        return len(self.route.limits) > 1
+    def listens(self) -> bool:
+        """Whether the headers of answers say something."""
+        return self.announced is not None
 
 
 class Routes:
@@ -129,7 +129,7 @@ class Routes:
 def secret_mark(request: Asked) -> int:
     """Tells one key from another, and nothing more; 0 without a key."""
     for name, value in request.headers:
-        if name.lower() in _KEY_HEADERS:
+        if name.lower() in KEY_HEADERS:
             return hash(value)
     return 0
 
