@@ -63,6 +63,11 @@ class Way:
         """Whether the headers of answers say something."""
         return self.announced is not None
 
+    @property
+    def limited(self) -> bool:
+        """Whether anything but the pace applies."""
+        return len(self.route.limits) > 1
+
 
 class Routes:
     """Every way there is, and the limits they share."""
