@@ -168,7 +168,7 @@ class Journal:
     Attributes:
         path: An SQLite file on a local disk; made for its owner alone where there is none. Its folder must be there.
         keep: "all": whole results, transcripts and console included, model calls and events. "summary": results
-            without transcript and console, and no events. "none": names, fingerprints, status, usage and errors alone.
+            without transcript, console and trace, and no events. "none": names, fingerprints, status, usage and errors alone.
         calls: Whether model calls are recorded, so that a task that was cut goes on from there; never with "none".
     """
 

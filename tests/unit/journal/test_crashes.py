@@ -154,6 +154,14 @@ def test_a_damaged_file_is_one_clear_error_and_never_a_wrong_result(tmp_path, so
     assert noticed > rounds / 3
 
 
+def test_a_damaged_schema_is_named_though_it_is_no_text(tmp_path):
+    filled(tmp_path / "j.db")
+    data = (tmp_path / "j.db").read_bytes()
+    (tmp_path / "j.db").write_bytes(data.replace(b"CREATE TABLE runs (", b"CREATE TABL\xa9 \xff\xfes ("))
+    with pytest.raises(JournalDamagedError):
+        Opened(tmp_path / "j.db")
+
+
 def test_a_file_that_was_cut_is_damaged(tmp_path):
     filled(tmp_path / "j.db")
     data = (tmp_path / "j.db").read_bytes()
