@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +27,21 @@ if TYPE_CHECKING:
 
     from comparison import Comparison, Load, Measures
 
-NAMES = (
-    "single_agents",
-    "group_chats",
-    "many_workers",
-    "no_op_tasks",
-    "journal",
-    "import_time",
-    "http_door",
-    "processes",
-)
+NEEDS = {
+    "single_agents": "autogen",
+    "group_chats": "autogen",
+    "many_workers": "autogen",
+    "ag2_agents": "ag2",
+    "ag2_many_workers": "ag2",
+    "no_op_tasks": None,
+    "journal": None,
+    "import_time": None,
+    "http_door": "autogen",
+    "processes": "autogen",
+}
+"""The comparisons, and the line of AG2 that each needs."""
+
+NAMES = tuple(NEEDS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(", ".join(f"{key} {value}" for key, value in machine.items()))
     report: dict[str, Any] = {"machine": machine, "quick": options.quick, "comparisons": {}}
     failures: list[str] = []
-    for name in options.only or NAMES:
+    for name in options.only or _possible():
         try:
             report["comparisons"][name] = _compared(name, quick=options.quick, rounds=options.rounds)
         except fresh_process.SideFailedError as error:
@@ -56,6 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     _print_summary(report["comparisons"])
     return 1 if failures else 0
+
+
+def _possible() -> list[str]:
+    """The comparisons whose line of AG2 is installed; the others are named."""
+    missing = [name for name, needed in NEEDS.items() if needed and find_spec(needed) is None]
+    if missing:
+        print(f"left out, because its line of AG2 is not installed: {', '.join(missing)}")
+    return [name for name in NAMES if name not in missing]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

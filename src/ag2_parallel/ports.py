@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from ag2_parallel.async_ports import AsyncAttemptGate, ForeignRecord
 from ag2_parallel.spans import Spans
 
 if TYPE_CHECKING:
@@ -88,22 +89,7 @@ SendChat = Callable[[bytes, "str | None"], ChatAnswer]
 """Sends a body for the model named and waits for the answer; raises `TaskStopped` and httpx exceptions."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignRecord(Generic[T]):
-    """How a call of another provider's client is recorded.
-
-    Attributes:
-        asked: What it asks: plain data, what is none is named by its class.
-        dump: An answer as bytes; None where it cannot be brought back from bytes.
-        load: An answer from its bytes.
-    """
-
-    asked: Any
-    dump: Callable[[T], bytes | None]
-    load: Callable[[bytes], T]
-
-
-class AttemptGate(Protocol):
+class AttemptGate(AsyncAttemptGate, Protocol):
     """One attempt's access to model servers."""
 
     def http_client(

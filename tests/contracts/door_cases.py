@@ -2,8 +2,7 @@
 
 import json
 
-from gate_harness import http_answer
-from model_doors import HELLO
+from gate_harness import HELLO, http_answer
 from pydantic import BaseModel
 
 

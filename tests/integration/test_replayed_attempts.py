@@ -10,8 +10,8 @@ from late_tape import LateTape
 from ollama_server import OllamaServer, ollama_config
 from test_gate_foreign_calls import call as foreign_call
 
+from ag2_parallel.async_ports import ForeignRecord
 from ag2_parallel.errors import TaskStopped
-from ag2_parallel.ports import ForeignRecord
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
 
 

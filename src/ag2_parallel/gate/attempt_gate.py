@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ag2_parallel.gate.async_foreign_call import AsyncForeignCall
 from ag2_parallel.gate.call import Call
 from ag2_parallel.gate.digest import foreign_content, request_content
 from ag2_parallel.gate.direct import ChatSender
@@ -24,10 +25,11 @@ from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
 from ag2_parallel.spans import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     import httpx
 
+    from ag2_parallel.async_ports import ForeignRecord, SendChatSoon
     from ag2_parallel.gate.budget import TaskSpending
     from ag2_parallel.gate.call_events import CallEvents
     from ag2_parallel.gate.cassette import Cassette
@@ -36,11 +38,12 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
+    from ag2_parallel.gate.relay import Relay
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.routes import Asked
     from ag2_parallel.gate.wire import Sender
     from ag2_parallel.policies import RetryPolicy
-    from ag2_parallel.ports import Clock, ForeignRecord
+    from ag2_parallel.ports import Clock
     from ag2_parallel.records import CallTape
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
@@ -202,11 +205,11 @@ class GatedAttempt:
                 self.was_cut = True
             call.cut(reason)
 
-    def call(self, request: ModelRequest, terms: Terms) -> Call:
-        """In the worker's thread: a new call, not yet started."""
+    def call(self, request: ModelRequest, terms: Terms, relay: Relay | None = None) -> Call:
+        """In the worker's thread: a new call, not yet started; its answer comes through `relay`."""
         if self.side.cassette is not None:
             request.asked = self.side.cassette.asked(request_content(request))
-        return Call(next(self._numbers), request, terms, self)
+        return Call(next(self._numbers), request, terms, self, relay)
 
     def refusal(self) -> str | None:
         """Why no call may start any more, or None."""
@@ -251,6 +254,53 @@ class GatedAttempt:
             work = self.side.cassette.foreign(work, asked, record, failed, self.side)
         call = ForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
         return call.made(work, usage, failed, record)
+
+    def async_http_client(
+        self,
+        *,
+        last_entry: bool = True,
+        price: tuple[float, float] | None = None,
+        through: Any = None,
+    ) -> Any:
+        """An `httpx2.AsyncClient` whose requests go through the gate."""
+        from ag2_parallel.gate.httpx2_client import AsyncGateClient
+        from ag2_parallel.gate.through_async import ThroughAsyncClient
+
+        sender = self._sender(self.shared.pool if through is None else ThroughAsyncClient(through))
+        return AsyncGateClient(self, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)), through)
+
+    def async_chat_sender(
+        self,
+        like: Any,
+        *,
+        last_entry: bool = True,
+        price: tuple[float, float] | None = None,
+    ) -> SendChatSoon:
+        """What sends chats for coroutines."""
+        from ag2_parallel.gate.async_direct import AsyncChatSender
+
+        sender = self._sender(self.shared.pool)
+        return AsyncChatSender(self, like, Terms(sender=sender, last_entry=last_entry, price=self._pricing(price)))
+
+    async def foreign_call_soon(
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        model: str | None,
+        endpoint: str,
+        usage: Callable[[T], Mapping[str, Any] | None],
+        failed: Callable[[Exception], TaskError],
+        price: tuple[float, float] | None = None,
+        estimate: int = 0,
+        record: ForeignRecord[T] | None = None,
+    ) -> T:
+        """Make a call that another async client sends."""
+        self.side.check_call()
+        if self.side.cassette is not None and record is not None:
+            asked = self.side.cassette.asked(foreign_content(model, endpoint, record.asked))
+            work = self.side.cassette.foreign_soon(work, asked, record, failed, self.side)
+        call = AsyncForeignCall(next(self._numbers), model, endpoint, self._pricing(price), estimate, self)
+        return await call.made_soon(work, usage, failed, record)
 
     def entered(self, call: Call | ForeignCall) -> None:
         """A call is on the loop."""

@@ -61,8 +61,10 @@ class Call:
     on_the_loop = True
     """Whether a cut ends it where it is."""
 
-    def __init__(self, number: int, request: ModelRequest, terms: Terms, attempt: GatedAttempt) -> None:
-        self.relay = Relay(attempt.shared.post)
+    def __init__(
+        self, number: int, request: ModelRequest, terms: Terms, attempt: GatedAttempt, relay: Relay | None = None
+    ) -> None:
+        self.relay = relay or Relay(attempt.shared.post)
         self.task: asyncio.Task[None] | None = None
         self.settled = False
         self._request = request

@@ -12,7 +12,8 @@ The first two are told only where a limit was set or met.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel import events
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import AttemptSide
     from ag2_parallel.gate.routes import Asked
     from ag2_parallel.usage import Usage
+
+_log: Final = logging.getLogger("ag2_parallel")
 
 
 class CallEvents:
@@ -40,6 +43,12 @@ class CallEvents:
     def _tell(self, event: type[events.Event], **fields: Any) -> None:
         if self._side.observed():
             self._side.emit(event, call=self._number, endpoint=self._request.endpoint, **fields)
+
+    def warn(self, message: str | None) -> None:
+        """Something that the user should know of the run, if there is anything."""
+        if message is not None:
+            _log.warning("%s", message)
+            self._side.emit(events.RunWarning, message=message)
 
     def replayed(self, usage: Usage) -> None:
         """It was answered from a recording."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -16,12 +17,12 @@ from ag2_parallel.gate.cassette_miss import miss
 from ag2_parallel.gate.digest import Inquiry, digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
+    from ag2_parallel.async_ports import ForeignRecord
     from ag2_parallel.cassettes import Replay
     from ag2_parallel.gate.attempt_gate import AttemptSide
     from ag2_parallel.gate.wire import Sender
-    from ag2_parallel.ports import ForeignRecord
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
 
@@ -51,6 +52,12 @@ class Cassette(Protocol):
         side: AttemptSide,
     ) -> Callable[[], T]:  # fmt: skip
         """What makes a call of another provider's client, on the worker's thread."""
+
+    def foreign_soon(
+        self, work: Callable[[], Coroutine[Any, Any, T]], asked: Inquiry, record: ForeignRecord[T],
+        failed: Callable[[Exception], TaskError], side: AttemptSide,
+    ) -> Callable[[], Coroutine[Any, Any, T]]:  # fmt: skip
+        """The same for a client whose calls are coroutines."""
 
     def scaled(self, seconds: float) -> float:
         """A wait between two tries."""
@@ -97,30 +104,31 @@ class Recording:
         """See `Cassette`."""
 
         def made() -> T:
-            began = time.monotonic()
-            exchange = Exchange(task=side.task, digest=asked.digest, asked=asked.content)
+            note = _Note(self, asked, side)
             try:
                 answer = work()
             except Exception as raised:
-                error = failed(raised)
-                exchange.head_at = time.monotonic() - began
-                exchange.error = {
-                    name: getattr(error, name) for name in ("type", "message", "kind", "status_code", "retry_after")
-                }
-                self.put(exchange)
+                note.failed(failed(raised))
                 raise
-            body = record.dump(answer)
-            if body is None:
-                side.emit(
-                    RunWarning,
-                    message=f'task "{side.task}": an answer of type {type(answer).__name__} cannot be stored, and is '
-                    "missing in the cassette",
-                )
-            else:
-                exchange.head_at = time.monotonic() - began
-                exchange.status = 200
-                exchange.chunks = [(exchange.head_at, body)]
-                self.put(exchange)
+            note.answered(answer, record)
+            return answer
+
+        return made
+
+    def foreign_soon(
+        self, work: Callable[[], Coroutine[Any, Any, T]], asked: Inquiry, record: ForeignRecord[T],
+        failed: Callable[[Exception], TaskError], side: AttemptSide,
+    ) -> Callable[[], Coroutine[Any, Any, T]]:  # fmt: skip
+        """See `Cassette`."""
+
+        async def made() -> T:
+            note = _Note(self, asked, side)
+            try:
+                answer = await work()
+            except Exception as raised:
+                note.failed(failed(raised))
+                raise
+            note.answered(answer, record)
             return answer
 
         return made
@@ -128,6 +136,39 @@ class Recording:
     def scaled(self, seconds: float) -> float:
         """See `Cassette`."""
         return seconds
+
+
+class _Note:
+    """What is written down of one call of another provider's client."""
+
+    def __init__(self, cassette: Recording, asked: Inquiry, side: AttemptSide) -> None:
+        """The call begins."""
+        self._cassette = cassette
+        self._side = side
+        self._exchange = Exchange(task=side.task, digest=asked.digest, asked=asked.content)
+        self._began = time.monotonic()
+
+    def failed(self, error: TaskError) -> None:
+        """It raised."""
+        self._exchange.head_at = time.monotonic() - self._began
+        names = ("type", "message", "kind", "status_code", "retry_after")
+        self._exchange.error = {name: getattr(error, name) for name in names}
+        self._cassette.put(self._exchange)
+
+    def answered(self, answer: T, record: ForeignRecord[T]) -> None:
+        """It was answered."""
+        body = record.dump(answer)
+        if body is None:
+            self._side.emit(
+                RunWarning,
+                message=f'task "{self._side.task}": an answer of type {type(answer).__name__} cannot be stored, and is '
+                "missing in the cassette",
+            )
+            return
+        self._exchange.head_at = time.monotonic() - self._began
+        self._exchange.status = 200
+        self._exchange.chunks = [(self._exchange.head_at, body)]
+        self._cassette.put(self._exchange)
 
 
 class RecordedError(Exception):
@@ -189,20 +230,36 @@ class Playing:
         del work, failed
 
         def made() -> T:
-            exchange = self.take(side.task, asked.digest)
-            if exchange is None:
-                error = self.missed(side.task, asked)
-                side.failed(error)
-                raise TaskStopped from error
+            exchange = self._taken(asked, side)
             until = time.monotonic() + self.scaled(exchange.head_at)
             while (left := until - time.monotonic()) > 0:
                 side.check_call()
                 time.sleep(min(left, _LOOKED))
-            if exchange.error is not None:
-                raise RecordedError(exchange.error)
-            return record.load(b"".join(chunk for _, chunk in exchange.chunks))
+            return _outcome(exchange, record)
 
         return made
+
+    def foreign_soon(
+        self, work: Callable[[], Coroutine[Any, Any, T]], asked: Inquiry, record: ForeignRecord[T],
+        failed: Callable[[Exception], TaskError], side: AttemptSide,
+    ) -> Callable[[], Coroutine[Any, Any, T]]:  # fmt: skip
+        """See `Cassette`."""
+        del work, failed
+
+        async def made() -> T:
+            exchange = self._taken(asked, side)
+            await asyncio.sleep(self.scaled(exchange.head_at))
+            return _outcome(exchange, record)
+
+        return made
+
+    def _taken(self, asked: Inquiry, side: AttemptSide) -> Exchange:
+        exchange = self.take(side.task, asked.digest)
+        if exchange is None:
+            error = self.missed(side.task, asked)
+            side.failed(error)
+            raise TaskStopped from error
+        return exchange
 
     def scaled(self, seconds: float) -> float:
         """See `Cassette`."""
@@ -210,6 +267,12 @@ class Playing:
 
     def close(self) -> None:
         """See `Cassette`."""
+
+
+def _outcome(exchange: Exchange, record: ForeignRecord[T]) -> T:
+    if exchange.error is not None:
+        raise RecordedError(exchange.error)
+    return record.load(b"".join(chunk for _, chunk in exchange.chunks))
 
 
 def _asked(content: Any, redactor: Redactor) -> Inquiry:

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine, Mapping
 
+    from ag2_parallel.async_ports import ForeignRecord
     from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.free_turn import FreeTurn
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.prices import Price
     from ag2_parallel.gate.retry import Decision
     from ag2_parallel.gate.turn import Turn
-    from ag2_parallel.ports import ForeignRecord
     from ag2_parallel.records import CallRecord
     from ag2_parallel.results import TaskError
 
@@ -68,7 +68,6 @@ class ForeignCall:
     Attributes:
         task: What is done for it on the loop now, if anything.
         settled: Whether it is counted.
-        on_the_loop: Whether a cut ends it where it is; not while its client has the thread.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class ForeignCall:
     ) -> None:
         self.task: asyncio.Task[Any] | None = None
         self.settled = False
-        self.on_the_loop = False
+        self._on_its_way = False
         self._asked = _ForeignRequest(endpoint, model, estimate)
         self._events = CallEvents(number, self._asked, attempt.side)
         self._recorder: Recorder | None = None
@@ -94,6 +93,11 @@ class ForeignCall:
         self._started = attempt.shared.clock.monotonic()
         self._cut: str | None = None
         self._span = CallSpan(attempt.side, self._tally)
+
+    @property
+    def on_the_loop(self) -> bool:
+        """Whether a cut ends it where it is; not while its client has the thread."""
+        return self._on_its_way
 
     def made(
         self,
@@ -133,14 +137,17 @@ class ForeignCall:
         if self._cut is None and not self.settled:
             self._events.cut(reason)
         self._cut = self._cut or reason
-        in_flight = not self.on_the_loop
-        if not self.settled and in_flight:
-            self._tally.unreport(self._estimate)
+        self._count_in_flight()
         self._settle("cut")
         if self.task is not None:
             self.task.cancel()
 
     # ---- on the loop
+
+    def _count_in_flight(self) -> None:
+        """What its client sent has brought no answer, and may be charged for."""
+        if not self.settled and not self._on_its_way:
+            self._tally.unreport(self._estimate)
 
     async def _found(self) -> CallRecord | None:
         """The record of an earlier life; with one, nothing more is done for the call."""
@@ -248,12 +255,12 @@ class ForeignCall:
             done.set_exception(TaskStopped(reason))
             return
         self._attempt.entered(self)
-        self.on_the_loop = True
+        self._on_its_way = True
         self.task = self._attempt.shared.loop.create_task(step())
         self.task.add_done_callback(lambda task: self._done(task, done))
 
     def _done(self, task: asyncio.Task[T], done: Future[T]) -> None:
-        self.task, self.on_the_loop = None, False
+        self.task, self._on_its_way = None, False
         if task.cancelled():
             done.set_exception(TaskStopped(self._cut or "cancelled"))
         elif (error := task.exception()) is not None:

@@ -175,6 +175,9 @@ class Leases:
         """See `Limiter`."""
         ticket.went_through = True
 
+    def warning(self, _limits: CallLimits) -> None:
+        """See `Limiter`; the office tells of the system's limits."""
+
     def throttled(
         self, _way: RemoteCourse, ticket: RemotePermit, hint: float | None, initial: float
     ) -> tuple[float, float | None]:

@@ -94,6 +94,9 @@ class Limiter(Protocol):
     def went_through(self, way: Any, ticket: Any) -> None:
         """A call was not refused."""
 
+    def warning(self, limits: CallLimits) -> str | None:
+        """What a run should be told of the system's own limits, once."""
+
     def throttled(self, way: Any, ticket: Any, hint: float | None, initial: float) -> tuple[float, float | None]:
         """The server asked for fewer calls: the pause in seconds, and the pace it had so far in requests a second.
 

@@ -9,10 +9,11 @@ from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     import httpx
 
+    from ag2_parallel.async_ports import SendChatSoon
     from ag2_parallel.gate.gate import Gate
     from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.ports import AttemptGate, Clock, SendChat
@@ -72,9 +73,20 @@ class GateOnDemand:
         """See `ports.AttemptGate`."""
         return self._opened().http_client(last_entry=last_entry, price=price, through=through)
 
+    def async_http_client(
+        self, *, last_entry: bool = True, price: tuple[float, float] | None = None, through: Any = None
+    ) -> Any:
+        """See `ports.AttemptGate`."""
+        return self._opened().async_http_client(last_entry=last_entry, price=price, through=through)
+
     def foreign_call(self, work: Callable[[], T], **terms: Any) -> T:
         """See `ports.AttemptGate`."""
         answer: T = self._opened().foreign_call(work, **terms)
+        return answer
+
+    async def foreign_call_soon(self, work: Callable[[], Coroutine[Any, Any, T]], **terms: Any) -> T:
+        """See `ports.AttemptGate`."""
+        answer: T = await self._opened().foreign_call_soon(work, **terms)
         return answer
 
     @property
@@ -87,6 +99,12 @@ class GateOnDemand:
     ) -> SendChat:
         """See `ports.AttemptGate`."""
         return self._opened().chat_sender(like, last_entry=last_entry, price=price)
+
+    def async_chat_sender(
+        self, like: Any, *, last_entry: bool = True, price: tuple[float, float] | None = None
+    ) -> SendChatSoon:
+        """See `ports.AttemptGate`."""
+        return self._opened().async_chat_sender(like, last_entry=last_entry, price=price)
 
     def _opened(self) -> AttemptGate:
         with self._lock:

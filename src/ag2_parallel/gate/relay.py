@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 256 * 1024
 """Bytes that may wait for a slow reader before the server is kept waiting too."""
 
+NOTHING_YET: Final = object()
+"""What `take` gives while there is nothing to read."""
+
 
 class Relay:
     """One writer on the loop, one reader in a thread."""
@@ -65,21 +68,23 @@ class Relay:
 
     def get(self) -> Any:
         """In the reader's thread: the next item, waiting for it; None at the end. Raises what failed."""
-        while True:
-            try:
-                item = self._items.popleft()
-            except IndexError:
-                if self._failure is not None:
-                    raise self._failure from self._failure.__cause__
-                if self._ended:
-                    return None
-                self._ready.acquire()
-                continue
-            if isinstance(item, bytes):
-                self._bytes_taken += len(item)
-                if self._room is not None and self._behind() <= _MOST_BYTES // 2:
-                    self._post(self._make_room)
-            return item
+        while (item := self.take()) is NOTHING_YET:
+            self._ready.acquire()
+        return item
+
+    def take(self) -> Any:
+        """In the reader's thread: the same without waiting; `NOTHING_YET` where that would be needed."""
+        try:
+            item = self._items.popleft()
+        except IndexError:
+            if self._failure is not None:
+                raise self._failure from self._failure.__cause__
+            return None if self._ended else NOTHING_YET
+        if isinstance(item, bytes):
+            self._bytes_taken += len(item)
+            if self._room is not None and self._behind() <= _MOST_BYTES // 2:
+                self._post(self._make_room)
+        return item
 
     def _behind(self) -> int:
         return self._bytes_put - self._bytes_taken

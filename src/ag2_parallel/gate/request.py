@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import httpx
+    import httpx2
 
     from ag2_parallel.gate.digest import Inquiry
 
@@ -54,11 +55,11 @@ class ModelRequest:
     chat: bool = False
     streamed: bool = False
     takes_usage: bool = False
-    original: httpx.Request | None = field(default=None, repr=False)
+    original: httpx.Request | httpx2.Request | None = field(default=None, repr=False)
     asked: Inquiry | None = None
 
     @classmethod
-    def read(cls, request: httpx.Request) -> ModelRequest:
+    def read(cls, request: httpx.Request | httpx2.Request) -> ModelRequest:
         """Read what an SDK is about to send."""
         body = request.read()
         url = request.url
@@ -85,8 +86,10 @@ class ModelRequest:
             original=request,
         )
 
-    def with_chat(self, body: bytes, model: str | None) -> ModelRequest:
-        """A chat like this one with a body of its own, that is not streamed."""
+    def with_chat(
+        self, body: bytes, model: str | None, *, streamed: bool = False, takes_usage: bool = False
+    ) -> ModelRequest:
+        """A chat like this one with a body of its own."""
         return ModelRequest(
             method=self.method,
             url=self.url,
@@ -96,6 +99,8 @@ class ModelRequest:
             endpoint=self.endpoint,
             model=model,
             chat=True,
+            streamed=streamed,
+            takes_usage=takes_usage,
         )
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from ag2_parallel.gate.adaptive import Window
 from ag2_parallel.gate.admission import Route
 from ag2_parallel.gate.announced import Announced
+from ag2_parallel.gate.descriptors import DescriptorLimit
 from ag2_parallel.gate.limits import Limit, RequestLimit, SlotLimit, TokenLimit
 from ag2_parallel.gate.pacing import EndpointPace
 
@@ -65,14 +66,19 @@ class Way:
 
     @property
     def limited(self) -> bool:
-        """Whether anything but the pace applies."""
-        return len(self.route.limits) > 1
+        """Whether anything applies but the pace and the system's own limit."""
+        return len(self.route.limits) > 2
 
 
 class Routes:
-    """Every way there is, and the limits they share."""
+    """Every way there is, and the limits they share.
+
+    Attributes:
+        descriptors: The system's limit, which applies to all.
+    """
 
     def __init__(self) -> None:
+        self.descriptors = DescriptorLimit()
         self._ways: dict[tuple[object, ...], Way] = {}
         self._shared: dict[tuple[object, ...], Limit] = {}
 
@@ -100,7 +106,7 @@ class Routes:
             own = [part for each in applying for part in self._parts(each)]
         learning = [limit for limit in (pace, window, announced) if limit is not None]
         return Way(
-            route=Route((*learning, *own), priority),
+            route=Route((*learning, *own, self.descriptors), priority),
             pace=pace,
             window=window,
             announced=announced,

@@ -33,7 +33,7 @@ class ThroughClient:
 
     async def send(self, request: ModelRequest, body: bytes) -> Reply:
         """Send `request`; the answer's head. Raises what the client raises."""
-        assert request.original is not None, "only the HTTP door sends with a user's client"
+        assert isinstance(request.original, httpx.Request), "only the HTTP door sends with a user's client"
         made = _copy(request.original, body)
         response = await off_loop(
             self._spawn, lambda: self._client.send(made, stream=True), late=lambda late: late.close() if late else None

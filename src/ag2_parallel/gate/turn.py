@@ -65,10 +65,12 @@ class Turn:
         if told:
             self._events.queued()
         if ticket.state == "waiting":
+            self._warn_of_few_files()
             try:
                 with attempt.waits(ticket.cause.name if ticket.cause is not None else "a limit"):
                     await self._turnstile.wait(ticket)
             finally:
+                self._warn_of_few_files()
                 if ticket.cause is not None:
                     attempt.side.waited_for(ticket.cause.name, now() - asked)
         if ticket.state == "refused":
@@ -138,6 +140,9 @@ class Turn:
         finally:
             assert self._ticket is not None
             self._turnstile.done(self._ticket, None)
+
+    def _warn_of_few_files(self) -> None:
+        self._events.warn(self._turnstile.warning(self._attempt.side.limits))
 
     def _throttled(self, ticket: Permit, failure: Failure) -> None:
         self._used = 0  # what is refused is not counted

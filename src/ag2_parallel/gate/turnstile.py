@@ -96,6 +96,10 @@ class Turnstile:
         if way.window is not None:
             way.window.went_through()
 
+    def warning(self, limits: CallLimits) -> str | None:
+        """See `Limiter`."""
+        return self.routes.descriptors.warning(limits)
+
     def throttled(self, way: Way, ticket: Ticket, hint: float | None, initial: float) -> tuple[float, float | None]:
         """The server asked for fewer calls: who cannot go in time now is told at once; see `Limiter`."""
         now = self.now()

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ag2_parallel.frameworks.classic.request_forms import CONTROLS, Replay, RequestForms, plain
+from ag2_parallel.frameworks.classic.request_forms import Replay, RequestForms
+from ag2_parallel.frameworks.request_keys import CONTROLS, plain
 
 if TYPE_CHECKING:
     import httpx

@@ -6,7 +6,7 @@ import importlib
 import json
 from typing import Any, Final
 
-from ag2_parallel.ports import ForeignRecord
+from ag2_parallel.async_ports import ForeignRecord
 
 _TRUSTED: Final = ("openai.types.", "autogen.")
 """Where classes of answers may come from: what is loaded is named by a file."""

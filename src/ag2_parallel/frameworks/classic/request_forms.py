@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
+from ag2_parallel.frameworks.request_keys import configuration, plain
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from ag2_parallel.ports import ChatAnswer
 
-CONTROLS: Final = ("extra_headers", "extra_query", "timeout")
-"""Parameters of a call that shape the request around its body."""
-
 _MOST_KEPT: Final = 256
 """Forms that are kept; beyond that the oldest is recorded anew when it is needed."""
-
-_NOT_ASKED: Final = frozenset({"_client", "max_retries", "_default_stream_cls", "_platform"})
-"""Attributes of an SDK client that no request depends on."""
 
 _ANSWER: Final = (
     b'{"id":"form","object":"chat.completion","created":0,"model":"form","choices":[{"index":0,"finish_reason":"stop",'
@@ -60,43 +56,6 @@ class RequestForms:
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
         return form
-
-
-def configuration(sdk: Any) -> tuple[Any, ...] | None:
-    """All that a client's requests depend on, as a key; None where there is more to it than values.
-
-    A key that is made anew for each request, a token provider, a subclass: those stay with the SDK.
-    """
-    from openai import AzureOpenAI, OpenAI
-
-    if type(sdk) not in {OpenAI, AzureOpenAI}:
-        return None
-    found: list[Any] = [type(sdk)]
-    for name, value in vars(sdk).items():
-        if name in _NOT_ASKED or type(value).__module__.startswith("openai.resources."):
-            continue
-        if value is not None:
-            key = plain(value)
-            if key is None:
-                return None
-            found.append((name, key))
-    return tuple(found)
-
-
-def plain(value: Any) -> Any:
-    """A hashable key of a plain value; None for everything that may do something by itself."""
-    if isinstance(value, str | int | float | bool | frozenset):
-        return (type(value), value)
-    if isinstance(value, Mapping):
-        items = tuple((name, None if item is None else (plain(item) or _Unknown)) for name, item in value.items())
-        return None if any(item is _Unknown for _, item in items) else (dict, items)
-    if type(value).__name__ in {"URL", "Timeout"}:
-        return (type(value), repr(value) if type(value).__name__ == "Timeout" else str(value))
-    return None
-
-
-class _Unknown:
-    """Marks what has no key."""
 
 
 def _recorded(sdk: Any, http: httpx.Client, model: Any, controls: Mapping[str, Any]) -> httpx.Request | None:

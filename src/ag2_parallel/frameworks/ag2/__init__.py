@@ -1,0 +1,1 @@
+"""AG2 1.x: agents whose `ask` is a coroutine."""
