@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ag2_parallel.errors import MissingExtraError
 from ag2_parallel.frameworks.classic.kinds import is_agent_class
 from ag2_parallel.frameworks.functions import FunctionFramework
+from ag2_parallel.tasks import ParallelTask
 from ag2_parallel.validation import Problem, agent_class, unsupported
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import Framework
-    from ag2_parallel.tasks import ParallelTask
 
 _warm_lock = threading.Lock()
 _warm: set[str] = set()
@@ -90,12 +90,25 @@ class Frameworks:
                     self.classic.warm_up()
                     _warm.add("classic")
 
+    def preload(self) -> None:
+        """Pay what AG2 Classic costs once, if it is installed; blocking."""
+        if _installed("autogen"):
+            self.warm_up_for(ParallelTask("preload"))
+
     def is_warm_for(self, task: ParallelTask) -> bool:
         """Whether what the task may need was paid already."""
-        if "classic" in _warm or task.run is not None or self._functions.recognises(task.agent):
-            return True
-        may_need = task.agent is None or "autogen" in sys.modules or (_installed("autogen") and not _installed("ag2"))
-        return not may_need
+        return "classic" in _warm or not self.may_need_classic(task)
+
+    def may_need_classic(self, task: ParallelTask) -> bool:
+        """Whether the task may need AG2 Classic."""
+        if task.run is not None or self._functions.recognises(task.agent):
+            return False
+        return task.agent is None or "autogen" in sys.modules or (_installed("autogen") and not _installed("ag2"))
+
+    def is_live(self, agent: object) -> bool:
+        """Whether `agent` is an agent or a team of AG2's, and no factory of one."""
+        framework = None if agent is None else self.recognising(agent)
+        return framework is not None and framework is not self._functions
 
 
 def _worded(texts: list[str]) -> list[Problem]:
