@@ -37,6 +37,7 @@ NEEDS = {
     "journal": None,
     "import_time": None,
     "http_door": "autogen",
+    "processes": "autogen",
 }
 """The comparisons, and the line of AG2 that each needs."""
 

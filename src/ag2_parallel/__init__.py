@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ag2_parallel.autogen_names import add_to_autogen
+from ag2_parallel.backend_options import ProcessBackend
 from ag2_parallel.cassettes import Record, Replay
 from ag2_parallel.data.mapped_tasks import tasks_from_rows
 from ag2_parallel.errors import (
@@ -55,6 +56,7 @@ __all__ = [
     "ParallelAgentRunner",
     "ParallelTask",
     "ParallelTaskResult",
+    "ProcessBackend",
     "RateLimit",
     "Record",
     "Replay",

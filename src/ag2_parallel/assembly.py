@@ -94,6 +94,7 @@ class ActiveRun(ReadableRun):
         Raises:
             ConfigurationError: With every problem.
         """
+        self._preparation.check_options()
         self._tasks = task_source(tasks, Intake(self._options, self._preparation.problems), locate)
 
     def open(self, lease: Callable[[], Lease]) -> Lease:
@@ -170,6 +171,7 @@ class ActiveRun(ReadableRun):
             run_timeout=options.run_timeout,
             breaker=options.breaker,
             count_waiting=options.count_waiting,
+            insist_for=options.insist_for,
         )
         started = machinery.clock.monotonic()
         self.run = Run(
@@ -191,9 +193,13 @@ class ActiveRun(ReadableRun):
         self.run.backend = self._backend(
             machinery, run_limit=None if options.run_timeout is None else started + options.run_timeout
         )
-        look_ahead = 2 * workers
-        preparation = self._preparation
-        self._feeder = Feeder(self.run, preparation.prepare, preparation.is_prepared, look_ahead, open_ended=open_ended)
+        self._feeder = Feeder(
+            self.run,
+            partial(self._preparation.prepare, machinery),
+            partial(self._preparation.is_prepared, machinery),
+            2 * workers,
+            open_ended=open_ended,
+        )
         self._lag = LagWatch(machinery.engine, self.run.notices.warn)
         self._started = machinery.clock.monotonic()
         self._open()
@@ -213,12 +219,20 @@ class ActiveRun(ReadableRun):
             run_limit=run_limit,
             journal=self._record.journal,
         )
-        return LocalBackend(
-            spawn=machinery.threads.run,
-            make_attempt=lambda order, listener: Attempt(order, services, listener),
-            listener=self.run,
-            loop=machinery.engine.loop,
-        )
+        if self._options.processes is None:
+            return LocalBackend(
+                spawn=machinery.threads.run,
+                make_attempt=lambda order, listener: Attempt(order, services, listener),
+                listener=self.run,
+                loop=machinery.engine.loop,
+            )
+        from ag2_parallel.process_runs import ProcessSide
+
+        broke, waited_for = lambda error: self._feeder.failed(error), self._metrics.count_wait  # noqa: PLW0108 - later
+        side = ProcessSide(self._options, machinery, services, self._preparation.spending, waited_for, broke)
+        backend = side.opened(self._workers, self.run)
+        self._hooks.callback(backend.close)
+        return backend
 
     # ---- while it runs
 
@@ -226,9 +240,9 @@ class ActiveRun(ReadableRun):
         self._hooks.enter_context(self._progress)
         self._console.open()
         atexit.register(self.exit)
-        outer = CURRENT.get()
-        if outer is not None:  # a run inside a task ends with that task
-            self._hooks.enter_context(outer.signal.on_stop(partial(self.run.stop, "cancelled", stop_running=True)))
+        if (outer := CURRENT.get()) is not None:  # a run inside a task ends with that task
+            stop = partial(self.run.stop, "cancelled", stop_running=True)
+            self._hooks.enter_context(outer.signal.on_stop(stop))
         self._machinery.engine.post(self._lag.begin)
 
     def _settled(self, result: ParallelTaskResult) -> None:

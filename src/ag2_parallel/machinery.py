@@ -12,24 +12,51 @@ from ag2_parallel.gate.on_demand import SharedGate
 from ag2_parallel.workers.daemon_threads import DaemonThreads
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
+
+    from ag2_parallel.backend_options import ProcessBackend
+    from ag2_parallel.backends.processes import ProcessPool
+    from ag2_parallel.gate.limiter import Limiter
 
 
 class Machinery:
-    """An engine, worker threads and a gate."""
+    """An engine, worker threads and a gate; worker processes where a run wants them."""
 
-    def __init__(self) -> None:
-        """Start the engine."""
+    def __init__(self, limiter: Callable[[asyncio.AbstractEventLoop], Limiter] | None = None) -> None:
+        """Start the engine; `limiter` makes what keeps the limits of model calls, if not the gate itself."""
         self.leases = 0
         self.retired = False
         """Whether nobody keeps it any more, so that the last lease closes it."""
         self.clock = SystemClock()
         self.engine = Engine()
         self.threads = DaemonThreads("ag2-parallel-worker")
-        self.gate = SharedGate(loop=self.engine.loop, post=self.engine.post, spawn=self.threads.run, clock=self.clock)
+        loop = self.engine.loop
+        self.gate = SharedGate(
+            loop=loop,
+            post=self.engine.post,
+            spawn=self.threads.run,
+            clock=self.clock,
+            limiter=None if limiter is None else lambda: limiter(loop),
+        )
+        self._lock = threading.Lock()
+        self._processes: ProcessPool | None = None
+
+    def processes(self, policy: ProcessBackend) -> ProcessPool:
+        """The worker processes, made when a run first asks for them. Safe from any thread."""
+        from ag2_parallel.backends.processes import ProcessPool
+        from ag2_parallel.gate.lease_office import LeaseOffice
+
+        with self._lock:
+            if self._processes is None:
+                loop, post, spawn = self.engine.loop, self.engine.post, self.threads.run
+                self._processes = ProcessPool(policy, LeaseOffice(loop), loop=loop, post=post, spawn=spawn)
+            return self._processes
 
     def close(self) -> None:
-        """Close connections and end the threads; stuck ones are given up."""
+        """End processes, close connections and end the threads; stuck ones are given up."""
+        if self._processes is not None and self.engine.pid == os.getpid():
+            self._processes.close()
         if self.engine.pid == os.getpid():
             self.gate.close(self.engine.call)
         self.engine.close()

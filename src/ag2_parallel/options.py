@@ -9,9 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
+from ag2_parallel.backend_options import ProcessBackend
 from ag2_parallel.cassettes import Cassette, cassette_problem
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import (
+    MAX_SECONDS,
     MAX_WORKERS,
     Breaker,
     Budget,
@@ -52,7 +54,7 @@ class RunnerOptions(TypedDict, total=False):
     breaker: Breaker | None
     order: Literal["priority", "longest_first"]
     journal: Journal | str | os.PathLike[str] | None
-    backend: Literal["local"]
+    backend: Literal["local", "process"] | ProcessBackend
     cassette: Cassette | None
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
@@ -90,7 +92,7 @@ class Options:
         order: What decides among equal priorities: "priority", the order of the input; "longest_first", what the journal
             remembers of how long tasks of the same name or group took.
         journal: The file that keeps results and model calls, so that a run can go on after a crash; None: memory.
-        backend: Where tasks run; "local" is threads of this process.
+        backend: Where tasks run: "local", on threads of this process; "process", in worker processes, or `ProcessBackend(...)`.
         cassette: `Record(path)` records every model call of a run, `Replay(path, speed)` answers from a recording.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -120,7 +122,7 @@ class Options:
     hedge_after: float | Literal["p95"] | None = None
     order: str = "priority"
     journal: Journal | str | os.PathLike[str] | None = None
-    backend: str = "local"
+    backend: str | ProcessBackend = "local"
     cassette: Cassette | None = None
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -161,8 +163,23 @@ class Options:
         """How many tasks may run at once in a run of `total` tasks, or of a lazy source."""
         if self.max_workers is not None:
             return self.max_workers
+        processes = self.processes
+        if processes is not None and processes.workers is not None and processes.threads is not None:
+            return processes.workers * processes.threads
         usual = min(32, (os.cpu_count() or 1) + 4)
         return usual if total is None else max(1, min(total, usual))
+
+    @property
+    def processes(self) -> ProcessBackend | None:
+        """The worker processes in which tasks run; None: they run in this one."""
+        if isinstance(self.backend, ProcessBackend):
+            return self.backend
+        return ProcessBackend() if self.backend == "process" else None
+
+    @property
+    def insist_for(self) -> float:
+        """Seconds from insisting on an attempt's end to giving it up: in a process it is killed, and never given up."""
+        return 0.1 if self.processes is None else MAX_SECONDS
 
     @property
     def retry_policy(self) -> RetryPolicy:
@@ -218,13 +235,24 @@ def _choice_problems(values: Mapping[str, Any]) -> Iterable[str]:
         yield f'option order: {order!r} is none of "priority", "longest_first"'
     elif order == "longest_first" and values.get("journal") is None:
         yield 'option order: "longest_first" needs a journal=, which remembers how long tasks took'
-    if (backend := values.get("backend", "local")) != "local":
-        yield f'option backend: {backend!r} is not available in this version; use "local"'
+    yield from _backend_problems(values.get("backend", "local"), values.get("max_workers"))
+    if values.get("backend", "local") != "local" and values.get("cassette") is not None:
+        yield 'option cassette: it is recorded and played with backend="local" alone'
     if (progress := values.get("progress", "auto")) != "auto" and not isinstance(progress, bool):
         yield f'option progress: {progress!r} is none of "auto", True, False'
     human = values.get("human_input", "refuse")
     if human != "refuse" and not callable(human):
         yield f'option human_input: {human!r} is neither "refuse" nor a function of a HumanInputRequest'
+
+
+def _backend_problems(backend: Any, workers: Any) -> Iterable[str]:
+    if isinstance(backend, ProcessBackend):
+        if backend.workers is not None and backend.threads is not None and _whole(workers, 1, MAX_WORKERS):
+            places = backend.workers * backend.threads
+            if workers > places:
+                yield f"option max_workers: {workers} tasks at once do not fit into {places} places of the backend, {backend!r}"
+    elif backend not in ("local", "process"):
+        yield f'option backend: {backend!r} is none of "local", "process", ProcessBackend(...)'
 
 
 def _call_problems(values: Mapping[str, Any]) -> Iterable[str]:

@@ -55,7 +55,7 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
         problems = []
-        if not _is_int(self.max_attempts) or not 1 <= self.max_attempts <= 1000:
+        if not is_whole(self.max_attempts) or not 1 <= self.max_attempts <= 1000:
             problems.append(f"RetryPolicy max_attempts: {self.max_attempts!r} is not a whole number from 1 to 1000")
         problems += [
             f"RetryPolicy {name}: {value!r} is not a number of seconds from 0 to {MAX_SECONDS:.0f}"
@@ -115,7 +115,7 @@ class Budget:
         problems += [
             f"Budget {name}: {value!r} is not a whole number of tokens above 0; use None for no limit"
             for name in ("max_tokens", "max_task_tokens")
-            if (value := getattr(self, name)) is not None and not (_is_int(value) and value > 0)
+            if (value := getattr(self, name)) is not None and not (is_whole(value) and value > 0)
         ]
         if all(limit is None for limit in (self.max_cost, self.max_tokens, self.max_task_cost, self.max_task_tokens)):
             problems.append("Budget: it has no limit; give max_cost, max_tokens, max_task_cost or max_task_tokens")
@@ -151,7 +151,7 @@ class Breaker:
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         problems = []
-        if not _is_int(self.same_failures) or not 1 <= self.same_failures <= 1_000_000:
+        if not is_whole(self.same_failures) or not 1 <= self.same_failures <= 1_000_000:
             problems.append(f"Breaker same_failures: {self.same_failures!r} is not a whole number from 1 to 1000000")
         if self.action not in {"stop", "pause"}:
             problems.append(f'Breaker action: {self.action!r} is neither "stop" nor "pause"')
@@ -168,7 +168,7 @@ class Journal:
     Attributes:
         path: An SQLite file on a local disk; made for its owner alone where there is none. Its folder must be there.
         keep: "all": whole results, transcripts and console included, model calls and events. "summary": results
-            without transcript and console, and no events. "none": names, fingerprints, status, usage and errors alone.
+            without transcript, console and trace, and no events. "none": names, fingerprints, status, usage and errors alone.
         calls: Whether model calls are recorded, so that a task that was cut goes on from there; never with "none".
     """
 
@@ -274,7 +274,7 @@ def _rate_limit_problems(limit: RateLimit) -> Iterable[str]:
             yield f"RateLimit {name}: {value!r} is not a number above 0"
     if not is_number(limit.per) or not 0 < limit.per <= MAX_SECONDS:
         yield f"RateLimit per: {limit.per!r} is not a number of seconds above 0 and at most {MAX_SECONDS:.0f}"
-    if limit.concurrent is not None and not (_is_int(limit.concurrent) and limit.concurrent >= 1):
+    if limit.concurrent is not None and not (is_whole(limit.concurrent) and limit.concurrent >= 1):
         yield f"RateLimit concurrent: {limit.concurrent!r} is not a whole number from 1"
     for name in ("model", "endpoint", "group"):
         if not isinstance(getattr(limit, name), str):
@@ -300,7 +300,7 @@ def seconds_problem(value: object) -> str | None:
 
 def retry_problem(value: object) -> str | None:
     """What is wrong with a number of attempts or a policy, or None."""
-    if isinstance(value, RetryPolicy) or (_is_int(value) and 1 <= value <= 1000):  # type: ignore[operator]
+    if isinstance(value, RetryPolicy) or (is_whole(value) and 1 <= value <= 1000):  # type: ignore[operator]
         return None
     return f"{value!r} is neither a whole number of attempts from 1 to 1000 nor a RetryPolicy"
 
@@ -310,5 +310,6 @@ def as_retry_policy(value: int | RetryPolicy) -> RetryPolicy:
     return value if isinstance(value, RetryPolicy) else RetryPolicy(value)
 
 
-def _is_int(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Whether `value` is a whole number; a bool is none."""
     return isinstance(value, int) and not isinstance(value, bool)

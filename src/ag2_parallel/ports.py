@@ -1,8 +1,7 @@
 """What the parts ask of each other: small Protocols and the values that cross them.
 
-`core` drives a `Backend`; the backend runs attempts; an attempt's code is run by a `Framework`,
-which asks its `AttemptScope` for checkpoints and its `AttemptGate` for model calls. Only
-`runner.py` knows which classes stand behind these names.
+`core` drives a `Backend`; the backend runs attempts; an attempt's code is run by a `Framework`, which asks its
+`AttemptScope` for checkpoints and its `AttemptGate` for model calls.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ag2_parallel.spans import Trace
     from ag2_parallel.tasks import HumanInputRequest, ParallelTask, TaskContext
     from ag2_parallel.usage import Usage
-
 
 T = TypeVar("T")
 
@@ -291,8 +289,10 @@ class AttemptOutcome:
     answer: Answer | None = None
     error: TaskError | None = None
     ended: str = "returned"
-    """`returned`, `unwound` (the stop signal reached a checkpoint) or `cut` (a model call in flight or running
-    code was interrupted)."""
+    """`returned`, `unwound` (the stop signal reached a checkpoint), `cut` (a model call in flight or running
+    code was interrupted) or `killed` (its process ended)."""
+    lost: bool = False
+    """Whether it went down with its process and is to run again, whatever the task's retry policy says."""
 
 
 class BackendListener(Protocol):

@@ -9,12 +9,14 @@ from ag2_parallel.cassettes import Replay
 from ag2_parallel.frameworks.registry import Frameworks
 from ag2_parallel.gate.budget import NamedModel, Spending
 from ag2_parallel.gate.cassette import open_cassette
+from ag2_parallel.place import Place
 from ag2_parallel.workers.resources import Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ag2_parallel.gate.cassette import Cassette
+    from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.tasks import ParallelTask
@@ -43,6 +45,7 @@ class Preparation:
             )
         self.cassette: Cassette | None = None
         self._wanted_cassette = options.cassette
+        self._place = Place(options, self.frameworks)
         self._redactor = redactor
         self._opened = False
 
@@ -68,17 +71,27 @@ class Preparation:
             if self.cassette is not None:
                 self.cassette.close()
 
+    def check_options(self) -> None:
+        """Refuse options that have to go to another process and cannot.
+
+        Raises:
+            NotSerializableError: Names them.
+        """
+        self._place.check_options()
+
     def problems(self, task: ParallelTask) -> list[validation.Problem]:
         """What stands against a task's agent."""
         self._redactor.learn(task.agent_config)
-        problems = self.frameworks.problems(task)
+        problems = self._place.problems(task) or self.frameworks.problems(task)
         if self.spending is None or problems:
             return problems
         unpriced = self.spending.problems(NamedModel(*each) for each in self.frameworks.models(task))
         return [validation.Problem(f'task "{task.name}": {text}') for text in unpriced]
 
-    def prepare(self, task: ParallelTask) -> None:
+    def prepare(self, machinery: Machinery, task: ParallelTask) -> None:
         """Open the resources and import what the task needs, once each; on the feeder's thread."""
+        if self._place.prepare(task, machinery):
+            return
         if not self._opened:
             self.resources.open()
             if self.spending is not None:
@@ -86,6 +99,6 @@ class Preparation:
             self._opened = True
         self.frameworks.warm_up_for(task)
 
-    def is_prepared(self, task: ParallelTask) -> bool:
+    def is_prepared(self, machinery: Machinery, task: ParallelTask) -> bool:
         """Whether `prepare` has nothing to do."""
-        return self._opened and self.frameworks.is_warm_for(task)
+        return self._place.is_prepared(task, machinery) or (self._opened and self.frameworks.is_warm_for(task))

@@ -7,7 +7,7 @@ answers once that is safe. A `CallTape` has the model calls of one attempt, `Rec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ag2_parallel.redaction import masked_text
 from ag2_parallel.usage import Usage
@@ -59,6 +59,14 @@ class CallTape(Protocol):
 
     def keep(self, record: CallRecord, kept: Callable[[], None]) -> None:
         """Write a live call down; `kept` is called on the engine loop when it is safe, and the agent may see the answer."""
+
+
+@runtime_checkable
+class DistantTape(CallTape, Protocol):
+    """A tape that is in another process."""
+
+    def fetch(self, digest: str) -> None:
+        """Get ready to find that request; blocking, on the worker's thread, before `find` on the loop."""
 
 
 @dataclass(frozen=True, slots=True)

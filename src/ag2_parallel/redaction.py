@@ -106,9 +106,7 @@ class Redactor:
             chat_history=self.value(result.chat_history),
             context=self.value(result.context),
             console=self.text(result.console) if result.console else "",
-            trace=tuple(
-                span._replace(label=self.text(span.label), detail=self.text(span.detail)) for span in result.trace
-            ),
+            trace=tuple(span.masked(self.text) for span in result.trace),
         )
 
     def error(self, error: TaskError) -> TaskError:

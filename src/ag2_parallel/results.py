@@ -174,15 +174,15 @@ class ParallelTaskResult:
 
     def to_dict(self, mask: Callable[[str], str] = masked_text) -> dict[str, Any]:
         """Plain data that JSON can hold; what it cannot hold is shown as text. `mask` hides the secrets of a text."""
-        shown = {item.name: getattr(self, item.name) for item in fields(self)}
+        shown = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "trace"}
         shown["status"] = str(self.status)
         shown["usage"] = self.usage.to_dict()
         shown["error"] = self.error.to_dict() if self.error else None
         shown["attempt_log"] = [record.to_dict() for record in self.attempt_log]
-        shown["trace"] = [span.to_dict() for span in self.trace]
         for name in ("started_at", "finished_at"):
             shown[name] = shown[name].isoformat() if shown[name] else None
-        return {name: plain(value, mask) for name, value in shown.items()}
+        trace = [span.masked(mask).to_dict() for span in self.trace]
+        return {name: plain(value, mask) for name, value in shown.items()} | {"trace": trace}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ParallelTaskResult:

@@ -41,12 +41,17 @@ class Span(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; times to the microsecond."""
-        return self._asdict() | {"start": round(self.start, 6), "end": round(self.end, 6)}
+        kind, label, start, end, detail = self
+        return {"kind": kind, "label": label, "start": round(start, 6), "end": round(end, 6), "detail": detail}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Span:
         """The span that `to_dict` described."""
         return cls(plain["kind"], plain["label"], plain["start"], plain["end"], plain.get("detail", ""))
+
+    def masked(self, mask: Callable[[str], str]) -> Span:
+        """The same with the secrets of its texts hidden."""
+        return Span(self.kind, mask(self.label), self.start, self.end, mask(self.detail) if self.detail else "")
 
     def later(self, seconds: float) -> Span:
         """The same, seen from a point of time `seconds` before."""

@@ -39,9 +39,9 @@ def start(arguments, folder, **environment):
     )  # fmt: skip
 
 
-def run(arguments, folder, given=None, **environment):
+def run(arguments, folder, given=None, *, patience=50, **environment):
     with start(arguments, folder, **environment) as process:
-        out, err = process.communicate(given, timeout=60)
+        out, err = process.communicate(given, timeout=patience)
     assert "Traceback" not in err, err
     return process.returncode, out, err
 

@@ -56,6 +56,12 @@ def test_strategies_for_failures(folder, strategy, code, written):
     assert {row["name"] for row in rows_of(folder / "r.jsonl")} == written
 
 
+def test_a_file_s_own_strategy_holds(folder):
+    (folder / "t.yaml").write_text(MIXED + "options: {handle_errors: ignore}\n")
+    assert run(["run", "t.yaml", "--out", "r.jsonl"], folder)[0] == 1
+    assert {row["name"] for row in rows_of(folder / "r.jsonl")} == {"good"}
+
+
 def test_exit_codes_of_what_never_ran(folder):
     """F41: nothing is written, not even the file for the results."""
     (folder / "t.yaml").write_text("tasks: [{name: a, prompt: x}]\n")

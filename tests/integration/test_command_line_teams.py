@@ -19,7 +19,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_two_teams_and_200_cases_run_from_an_empty_folder_with_one_command(tmp_path):
     """S25."""
     here, files = tmp_path / "empty", tmp_path / "files"
@@ -35,7 +35,7 @@ def test_two_teams_and_200_cases_run_from_an_empty_folder_with_one_command(tmp_p
     with ModelServerProcess("scripted", models=("gpt-4o-mini",)) as server:
         code, out, err = run(
             ["run", files / "teams.yaml", "--out", "r.jsonl", "--workers", "16"],
-            here, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=KEY,
+            here, patience=200, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=KEY,
         )  # fmt: skip
         ledger = server.ledger()
     assert code == 0, err

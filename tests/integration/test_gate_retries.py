@@ -182,8 +182,11 @@ def test_a_broken_connection_near_the_deadline_says_why_it_was_not_tried_again(e
         )
 
 
+AT_NULL, AT_ONE = "Thu, 01 Jan 2026 00:00:00 GMT", "Thu, 01 Jan 2026 00:00:01 GMT"
+
+
 @pytest.mark.parametrize(
-    "headers", [{"retry-after-ms": "150"}, {"retry-after": "0.15"}, {"retry-after": "Thu, 01 Jan 2026 00:00:01 GMT"}]
+    "headers", [{"retry-after-ms": "150"}, {"retry-after": "0.15"}, {"retry-after": AT_ONE, "date": AT_NULL}]
 )
 def test_the_servers_wish_is_waited_for(headers):
     with harness(FakeClock()) as engine, ModelServer("fine") as server:

@@ -235,7 +235,10 @@ def test_a_narrow_window_scrolls_only_downwards(tmp_path):
 def test_a_thousand_tasks_are_there_in_under_two_seconds(browser, tmp_path):
     path = made_up_run(1000).timeline(tmp_path / "run.html")
     assert path.stat().st_size < 5_000_000
-    assert min(opened(browser, path) for _ in range(3)) < 2000
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    assert any(opened(browser, path) < 2000 for _ in range(10))  # other programs may hold the processor
+    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    assert next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime") < 1.0
     gantt = browser.find_element(By.ID, "gantt")
     assert len(browser.find_elements(By.CSS_SELECTOR, ".row")) < 100
     gantt.send_keys(Keys.END)

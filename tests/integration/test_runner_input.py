@@ -8,6 +8,7 @@ from ag2_parallel import (
     DuplicateTaskError,
     ParallelAgentRunner,
     ParallelTask,
+    ProcessBackend,
     UnknownDependencyError,
     UnsupportedAgentError,
 )
@@ -48,7 +49,8 @@ class TestValidation:
             ({"adaptive": 1}, "adaptive"),
             ({"count_waiting": "no"}, "count_waiting"),
             ({"journal": "x.db"}, "not available"),
-            ({"backend": "ray"}, "not available"),
+            ({"backend": "processes"}, 'none of "local", "process"'),
+            ({"backend": ProcessBackend(workers=2, threads=2), "max_workers": 5}, "4 places"),
             ({"retry": 0}, "retry: 0"),
             ({"max_workers": 3, "max_concurrency": 4}, "mean the same and differ"),
             ({"observers": [3]}, "cannot be called"),

@@ -109,7 +109,7 @@ def tasks_for(server):
         work = {"agent_config": {"llm_config": llm_config}}
         if index % 3:
             work = {"run": asking(llm_config, stream=index % 3 == 2)}
-        yield ParallelTask(name, f"I am {name}", timeout=8, **work)
+        yield ParallelTask(name, f"I am {name}", timeout=20, **work)
 
 
 def settle(look, baseline):

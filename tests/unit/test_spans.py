@@ -7,6 +7,7 @@ import time
 from ag2_parallel import RunResults
 from ag2_parallel.core.outcome import AttemptLog
 from ag2_parallel.ports import Draft, Snapshot
+from ag2_parallel.redaction import Redactor
 from ag2_parallel.results import ParallelTaskResult, TaskStatus
 from ag2_parallel.spans import MOST_SPANS, UNFINISHED, Span, Spans, Trace
 from ag2_parallel.usage import Usage
@@ -93,7 +94,7 @@ def test_attempts_and_backoff_stand_on_the_tasks_own_time():
     log.backs_off(2.0, 54.0)
     log.started(2, 57.0, None)
     log.decided(2, TaskStatus.SUCCEEDED, None, snapshot(Span("call", "m", 1, 2)), 60.0)
-    assert log.trace() == (
+    assert log.trace(10.0) == (
         Span("attempt", "attempt 1", 0, 4, "failed"),
         Span("call", "m", 1, 2),
         Span("backoff", "before the next attempt", 4, 6),
@@ -108,8 +109,8 @@ def test_a_task_of_many_attempts_keeps_its_longest_spans():
     log.started(1, 0.0, None)
     many = [Span("call", "m", n, n + 0.1) for n in range(MOST_SPANS + 5)]
     log.decided(1, TaskStatus.SUCCEEDED, None, snapshot(*many), 5000.0)
-    assert len(log.trace()) == MOST_SPANS
-    assert log.trace()[0].kind == "attempt"
+    assert len(log.trace(5000.0)) == MOST_SPANS
+    assert log.trace(5000.0)[0].kind == "attempt"
     assert log.dropped_spans == 6
 
 
@@ -125,3 +126,13 @@ def test_results_survive_json_with_their_traces(tmp_path):
     assert again.to_dict() == results.to_dict()
     assert RunResults.from_json(tmp_path / "r.json").to_dict() == json.loads(results.to_json())
     assert "trace" not in repr(result)
+
+
+def test_secrets_in_labels_and_details_are_masked():
+    key = "sk-live-abcdef1234567890"
+    redactor = Redactor()
+    redactor.learn({"api_key": "hidden-without-a-shape"})
+    span = Span("tool", f"tool of {key}", 0, 1, "hidden-without-a-shape")
+    result = ParallelTaskResult(name="a", index=0, status=TaskStatus.SUCCEEDED, trace=(span,))
+    assert redactor.result(result).trace == (Span("tool", "tool of ***", 0, 1, "***"),)
+    assert result.to_dict()["trace"][0]["label"] == "tool of ***"

@@ -57,7 +57,7 @@ def run_files(
         from ag2_parallel.cli.dry_run import show
 
         return show(plan, options, settings.form)
-    session = _Session(plan.redactor, settings)
+    session = _Session(plan.redactor, settings, only_succeeded=options.get("handle_errors") == "ignore")
     try:
         tasks = found(plan.all_tasks(), files, rows, settings)
         return session.run(ParallelAgentRunner(**options), tasks, policy or ResumePolicy())
@@ -81,8 +81,9 @@ def _masking(redactor: Redactor, users: Callable[[str], str] | None) -> Callable
 class _Session:
     """Where results go while a run goes on."""
 
-    def __init__(self, redactor: Redactor, settings: RunSettings) -> None:
+    def __init__(self, redactor: Redactor, settings: RunSettings, *, only_succeeded: bool) -> None:
         self._redactor = redactor
+        self._only_succeeded = only_succeeded
         self._settings = settings
         self._run_id = settings.run_id or new_run_id()
         self._writers: list[Writer] = [printer(settings.form)]
@@ -110,7 +111,7 @@ class _Session:
 
     def _take(self, result: ParallelTaskResult) -> None:
         self._failed += not result.ok
-        if not result.ok and self._settings.options.get("handle_errors") == "ignore":
+        if not result.ok and self._only_succeeded:
             return
         row = result_row(result, self._run_id, transcripts=self._settings.transcripts)
         row["metadata"] = self._redactor.value(row["metadata"])

@@ -107,12 +107,24 @@ class Decisions:
         out.append(Settle(record.task.index, record.attempts, status, stop_reason, error, record.ended, because))
         return self._backlog.settle(record, status)
 
-    def failed(self, record: TaskRecord, verdict: Verdict, error: TaskError, now: float, out: list[Command]) -> None:
-        """An attempt failed or hit a limit of its own: another one follows, or `verdict` is the task's."""
+    def failed(
+        self,
+        record: TaskRecord,
+        verdict: Verdict,
+        error: TaskError,
+        now: float,
+        out: list[Command],
+        *,
+        lost: bool = False,
+    ) -> None:
+        """An attempt failed or hit a limit of its own: another one follows, or `verdict` is the task's.
+
+        After one that was lost with its process another follows in any case, at once.
+        """
         if self.task_reason is not None:
             self.settle(record, verdict, now, out)
             return
-        delay = decide(record.task.retry, record.attempts, error, self._rng)
+        delay = 0.0 if lost else decide(record.task.retry, record.attempts - record.lost, error, self._rng)
         out_of_time = delay is not None and record.limit is not None and now + delay >= record.limit
         if delay is None or (self._count_waiting and out_of_time):
             self.settle(record, verdict, now, out)

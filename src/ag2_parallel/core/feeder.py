@@ -94,7 +94,7 @@ class Feeder:
         try:
             work()
         except BaseException as error:  # raised again by the run's caller, with the results
-            self._failed(error)
+            self.failed(error)
         finally:
             self.done.set()
             if not self._open_ended:
@@ -120,7 +120,8 @@ class Feeder:
         self.wait_done()
         self._run.close()
 
-    def _failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException) -> None:
+        """The source, or what its tasks need, raised: the run ends with it."""
         if self._stopped and isinstance(error, asyncio.CancelledError):
             return  # our own
         self.error = self.error or error
@@ -180,7 +181,7 @@ class Feeder:
         try:
             self._prepare(new.task)
         except BaseException as error:  # raised again by the run's caller, with the results
-            self._failed(error)
+            self.failed(error)
         self._run.resume(by="preparing")
 
     async def feed_async(self, source: AsyncIterable[Any], intake: LazyIntake) -> None:
@@ -201,7 +202,7 @@ class Feeder:
                     return
                 await asyncio.to_thread(self._take, item, intake)
         except BaseException as error:
-            self._failed(error)
+            self.failed(error)
             if not isinstance(error, Exception):
                 raise
         finally:

@@ -33,6 +33,7 @@ class AttemptLog:
     records: list[AttemptRecord] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     dropped_spans: int = 0
+    _before: Usage | None = None
     _backoff: tuple[float, float] | None = None
     _starts: dict[int, float] = field(default_factory=dict)
     _ended: dict[int, str] = field(default_factory=dict)
@@ -46,7 +47,8 @@ class AttemptLog:
 
     def decided(self, number: int, status: TaskStatus, error: TaskError | None, snapshot: Snapshot, now: float) -> None:
         """It is decided how an attempt ended, though its code may still unwind."""
-        self.usage = snapshot.usage if not self.records else self.usage + snapshot.usage
+        self._before = self.usage if self.records else None
+        self._add(snapshot)
         self.waited += snapshot.waited
         self.last = snapshot
         ended = self._ended.get(number, "stopping")
@@ -65,13 +67,22 @@ class AttemptLog:
     def _since_first(self, moment: float) -> float:
         return moment - (self.first_start or 0.0)
 
-    def trace(self) -> tuple[Span, ...]:
-        """The longest spans of all attempts in the order of their starts."""
+    def trace(self, until: float) -> tuple[Span, ...]:
+        """The longest spans of all attempts in the order of their starts; none ends later than the task."""
         over = len(self.spans) - MOST_SPANS
         if over > 0:
             self.spans = longest(self.spans)
             self.dropped_spans += over
-        return tuple(sorted(self.spans, key=lambda span: (span.start, -span.end)))
+        within = (span if span.end <= until else span._replace(end=max(span.start, until)) for span in self.spans)
+        return tuple(sorted(within, key=lambda span: (span.start, -span.end)))
+
+    def unwound(self, number: int, snapshot: Snapshot) -> None:
+        """An attempt that was decided before its code ended has this now: a call that was cut counts too."""
+        if self.records[-1].number == number:
+            self._add(snapshot)
+
+    def _add(self, snapshot: Snapshot) -> None:
+        self.usage = snapshot.usage if self._before is None else self._before + snapshot.usage
 
     def backs_off(self, delay: float, now: float) -> None:
         """The next attempt starts in `delay` seconds at the earliest: that is waiting."""
@@ -143,7 +154,7 @@ def finished_result(
         metadata=task.metadata,
         group=task.group,
         replayed_calls=log.usage.replayed_calls,
-        trace=log.trace(),
+        trace=log.trace(duration),
         dropped_spans=log.dropped_spans,
         **_left_behind(log.last, answer),
     )
@@ -173,9 +184,21 @@ def _copied(context: Any) -> dict[str, Any]:
     return {}
 
 
-def amended(result: ParallelTaskResult, how: str | None) -> ParallelTaskResult:
-    """The result with how its last attempt's code ended, where that became known after it was published."""
-    if how is None:
+def amended(result: ParallelTaskResult, late: tuple[str, Usage] | None) -> ParallelTaskResult:
+    """The result with what became known after it was published: how its last attempt's code ended, what it used in all."""
+    if late is None:
         return result
+    how, usage = late
     *earlier, last = result.attempt_log
-    return replace(result, ended=how, attempt_log=(*earlier, replace(last, ended=how)))
+    return replace(result, ended=how, usage=usage, attempt_log=(*earlier, replace(last, ended=how)))
+
+
+def was_cut(settle: Settle) -> bool:
+    """Whether a task's last attempt was ended from outside, and did not fail by itself."""
+    cancelled = settle.status is TaskStatus.CANCELLED or settle.stop_reason == "budget"
+    return cancelled or cut_short(settle.status, settle.error)
+
+
+def cut_short(status: TaskStatus, error: TaskError | None) -> bool:
+    """Whether an attempt that did not succeed was ended by a limit of its own, or with its process."""
+    return status is TaskStatus.TIMED_OUT or (error is not None and error.kind == "worker_crashed")

@@ -23,7 +23,7 @@ from ag2_parallel.core.alarm import Alarm
 from ag2_parallel.core.control import RunControl
 from ag2_parallel.core.entries import Entry, NewTask, RunHooks, as_gone
 from ag2_parallel.core.notices import Notices
-from ag2_parallel.core.outcome import finished_result
+from ag2_parallel.core.outcome import cut_short, finished_result, was_cut
 from ag2_parallel.core.publishing import Publisher
 from ag2_parallel.core.wording import internal_error, worded
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ag2_parallel.ports import Backend, Clock
     from ag2_parallel.records import RunJournal
     from ag2_parallel.tasks import ParallelTask
+    from ag2_parallel.usage import Usage
 
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ class Run(RunControl):
         self._entries: dict[int, Entry] = {}
         self._kept: dict[int, Kept] = {}
         self._alarm = Alarm(engine.loop, clock, lambda: self._guarded(self._tick))
-        self._amended: dict[int, str] = {}
+        self._amended: dict[int, tuple[str, Usage]] = {}
         self.notices = Notices(broadcast)
         self._journal = journal
         self._publisher = Publisher(outlet=outlet, notices=self.notices, hooks=hooks, post=self._post, journal=journal)
@@ -181,7 +182,8 @@ class Run(RunControl):
             entry.outcome = outcome
         ok = outcome.error is None
         now = self._clock.monotonic()
-        self._do(self._schedule.ended(index, attempt, ok=ok, error=outcome.error, how=outcome.ended, now=now))
+        how, lost = outcome.ended, outcome.lost
+        self._do(self._schedule.ended(index, attempt, ok=ok, error=outcome.error, how=how, now=now, lost=lost))
 
     def _waiting(self, index: int, attempt: int, waiting: bool, *, on_person: bool) -> None:  # noqa: FBT001 - a message
         self._schedule.waiting(index, attempt, waiting, self._clock.monotonic(), on_person=on_person)
@@ -252,10 +254,11 @@ class Run(RunControl):
         entry.log.ended(command.attempt, command.how)
         self._tell(events.AttemptEnded, entry.task, command, ended=command.how)
         if entry.log.is_decided(command.attempt) and command.how != "abandoned":
+            entry.log.unwound(command.attempt, self.backend.snapshot(command.index, command.attempt))
             self.backend.forget(command.index, command.attempt)
         if entry.settled is not None:
             if entry.settled.attempts == command.attempt and entry.settled.ended != command.how:
-                self._amended[command.index] = command.how
+                self._amended[command.index] = command.how, entry.log.usage
             self._drop_if_over(command.index, entry)
 
     def _returned(self, command: commands.Returned) -> None:
@@ -266,7 +269,7 @@ class Run(RunControl):
         status = TaskStatus.TIMED_OUT if self._timed_out(command) else TaskStatus.FAILED
         self._decide(entry, command.index, command.attempt, status, command.error)
         if self._journal is not None:
-            self._journal.attempt_ended(command.index, command.attempt, cut=status is TaskStatus.TIMED_OUT)
+            self._journal.attempt_ended(command.index, command.attempt, cut=cut_short(status, command.error))
         entry.log.backs_off(command.delay, self._clock.monotonic())
         self._tell(events.TaskRetrying, entry.task, command, delay=command.delay, error=str(command.error))
 
@@ -293,7 +296,7 @@ class Run(RunControl):
         entry.settled = result
         self._drop_if_over(command.index, entry)
         self._upstream.settled(result)
-        self._publisher.settled(result, entry.fingerprint, cut=_was_cut(command))
+        self._publisher.settled(result, entry.fingerprint, cut=was_cut(command))
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""
@@ -322,17 +325,12 @@ class Run(RunControl):
         self._broadcast.emit(events.RunFinished, stop_reason=self.stop_reason, counts=dict(self.counts))
         self._hooks.finished()
 
-    def how_it_ended(self, result: ParallelTaskResult) -> str | None:
-        """How the attempt of a result published as `stopping` ended in the meantime."""
+    def how_it_ended(self, result: ParallelTaskResult) -> tuple[str, Usage] | None:
+        """How the attempt of a result published as `stopping` ended in the meantime, and what the task used in all."""
         return self._amended.pop(result.index, None)
 
     def _tell(self, event: type[events.Event], task: ParallelTask, command: Any, **fields: Any) -> None:
         self._broadcast.emit(event, task=task.name, index=command.index, attempt=command.attempt, **fields)
-
-
-def _was_cut(command: commands.Settle) -> bool:
-    """Whether a task's last attempt was ended from outside, and did not fail by itself."""
-    return command.status in {TaskStatus.TIMED_OUT, TaskStatus.CANCELLED} or command.stop_reason == "budget"
 
 
 _HANDLERS: Mapping[type, Callable[[Run, Any], Iterable[commands.Command] | None]] = {

@@ -135,7 +135,7 @@ class Schedule:
     # ---- from the attempts
 
     def ended(
-        self, index: int, attempt: int, *, ok: bool, error: TaskError | None, how: str, now: float
+        self, index: int, attempt: int, *, ok: bool, error: TaskError | None, how: str, now: float, lost: bool = False
     ) -> list[Command]:
         """An attempt's code is at its end, whatever became of its task meanwhile.
 
@@ -144,8 +144,9 @@ class Schedule:
             attempt: The attempt's number.
             ok: Whether it succeeded; without meaning if it was stopped before.
             error: The failure, if it did not succeed.
-            how: `returned`, `unwound` or `cut`.
+            how: `returned`, `unwound`, `cut` or `killed`.
             now: Monotonic time.
+            lost: Whether it went down with its process, so that another follows without counting as a retry.
         """
         out: list[Command] = []
         record, was = self._attempts.end(index, attempt, how, now, out)
@@ -158,7 +159,8 @@ class Schedule:
             self._decisions.settle(record, _SUCCEEDED, now, out)
         else:
             error = error or TaskError(type="RuntimeError", message="the attempt failed without saying why")
-            self._decisions.failed(record, Verdict(TaskStatus.FAILED, "error", error), error, now, out)
+            record.lost += lost
+            self._decisions.failed(record, Verdict(TaskStatus.FAILED, "error", error), error, now, out, lost=lost)
         return self._proceed(now, out)
 
     def refused(self, index: int, attempt: int, now: float) -> list[Command]:

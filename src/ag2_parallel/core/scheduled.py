@@ -96,6 +96,7 @@ class TaskRecord:
         task: What was added.
         state: Where it is.
         attempts: How many attempts started.
+        lost: How many of them went down with their process and do not count.
         unmet: How many dependencies it still waits for.
         limit: Monotonic time of the task's limit; None before the first start and without one.
         not_before: Monotonic time before which the next attempt must not start.
@@ -110,6 +111,7 @@ class TaskRecord:
     task: ScheduledTask
     state: TaskState = TaskState.BLOCKED
     attempts: int = 0
+    lost: int = 0
     unmet: int = 0
     limit: float | None = None
     not_before: float = 0.0

@@ -11,11 +11,11 @@ from ag2_parallel.errors import MissingExtraError
 from ag2_parallel.frameworks.ag2 import kinds as ag2_kinds
 from ag2_parallel.frameworks.classic.kinds import is_agent_class
 from ag2_parallel.frameworks.functions import FunctionFramework
+from ag2_parallel.tasks import ParallelTask
 from ag2_parallel.validation import Problem, agent_class, unsupported
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import Framework
-    from ag2_parallel.tasks import ParallelTask
 
 _warm_lock = threading.Lock()
 _warm: set[str] = set()
@@ -96,6 +96,11 @@ class Frameworks:
                     self._line(line).warm_up()
                     _warm.add(line)
 
+    def preload(self) -> None:
+        """Pay what AG2 Classic costs once, if it is installed; blocking."""
+        if _installed("autogen"):
+            self.warm_up_for(ParallelTask("preload"))
+
     def is_warm_for(self, task: ParallelTask) -> bool:
         """Whether what the task may need was paid already."""
         return _warm.issuperset(self._lines_for(task))
@@ -114,6 +119,14 @@ class Frameworks:
             return loaded
         installed = [line for line, (module, _) in _LINES.items() if _installed(module)]
         return installed if len(installed) == 1 else []
+
+    def may_need_classic(self, task: ParallelTask) -> bool:
+        """Whether the task may need AG2 Classic."""
+        return "classic" in self._lines_for(task)
+
+    def is_live(self, agent: object) -> bool:
+        """Whether `agent` is an agent or a team of AG2's, and no factory of one."""
+        return agent is not None and self._line_of(agent) is not None
 
     def _line_of_description(self, task: ParallelTask) -> str:
         of_the_runner = task.agent_config is None and ag2_kinds.is_model_config(self._llm_config)

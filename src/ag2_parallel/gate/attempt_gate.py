@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.call_events import CallEvents
     from ag2_parallel.gate.cassette import Cassette
     from ag2_parallel.gate.hedging import AnswerTimes
+    from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
     from ag2_parallel.gate.prices import Price, PriceTable
     from ag2_parallel.gate.relay import Relay
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.routes import Asked
-    from ag2_parallel.gate.turnstile import Turnstile
     from ag2_parallel.gate.wire import Sender
     from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
@@ -79,7 +79,7 @@ class Shared:
     pool: Pool
     prices: PriceTable
     no_usage: set[str]
-    turnstile: Turnstile
+    turnstile: Limiter
     answer_times: AnswerTimes
     calls: set[Call | ForeignCall]
     closed: Callable[[], bool]

@@ -5,7 +5,7 @@ as many as there are proven ones later on, soon twice as many. A call is proven 
 nothing came of it for a tenth of a second, or for thrice the time of the slowest answer so far: refusals are
 quick, answers need not be. Twenty, forty, a hundred: a thousand are on their way within half a second.
 
-Time in which nobody looked counts for little: where the machine is too busy to look, refusals lie there unread.
+Time in which nobody looked counts for half of that at most: where the machine is too busy to look, refusals lie there unread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ag2_parallel.gate.rate import AT_ONCE
 _YOUNG: Final = 0.1
 _YOUNG_AT_MOST: Final = 1.0
 _SLOWER: Final = 3.0
-_LOOK: Final = 0.05
 _FIRST: Final = 20
 _WARM: Final = 2000
 """Proven calls after which nothing is counted any more."""
@@ -44,7 +43,7 @@ class ColdStart:
         proven = max(self._old, self._answered)
         if self._sent - proven < max(_FIRST, 2 * proven - _FIRST):
             return AT_ONCE
-        return now + min(_LOOK, max(self._young[0] + self._age - self._time, 0.001))
+        return now + min(self._age / 2, max(self._young[0] + self._age - self._time, 0.001))
 
     def take(self, now: float) -> None:
         """A call goes."""
@@ -65,7 +64,7 @@ class ColdStart:
         self._age = min(max(self._age, _SLOWER * seconds), _YOUNG_AT_MOST)
 
     def _look(self, now: float) -> None:
-        self._time += min(now - self._looked_at, _LOOK)
+        self._time += min(now - self._looked_at, self._age / 2)
         self._looked_at = now
         while self._young and self._young[0] + self._age <= self._time + 1e-6:
             self._young.popleft()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.gate.call import Call
     from ag2_parallel.gate.foreign_call import ForeignCall
+    from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.ports import Clock
 
 
@@ -30,6 +31,7 @@ class Gate:
         spawn: Callable[[Callable[[], None]], None],
         clock: Clock,
         rng: random.Random | None = None,
+        limiter: Limiter | None = None,
     ) -> None:
         """Tie the gate to an engine.
 
@@ -39,6 +41,7 @@ class Gate:
             spawn: Runs a blocking function on a daemon thread.
             clock: Where time comes from.
             rng: Where the jitter of waits comes from; None: the system.
+            limiter: Where calls wait for limits; None: a turnstile of its own.
         """
         self._closed = False
         self._pool = Pool(spawn)
@@ -52,7 +55,7 @@ class Gate:
             pool=self._pool,
             prices=PriceTable(),
             no_usage=set(),
-            turnstile=Turnstile(loop),
+            turnstile=limiter or Turnstile(loop),
             answer_times=AnswerTimes(),
             calls=self._calls,
             closed=lambda: self._closed,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.async_ports import SendChatSoon
     from ag2_parallel.gate.gate import Gate
+    from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.ports import AttemptGate, Clock, SendChat
 
 T = TypeVar("T")
@@ -32,9 +33,11 @@ class SharedGate:
         post: Callable[[Callable[[], None]], None],
         spawn: Callable[[Callable[[], None]], None],
         clock: Clock,
+        limiter: Callable[[], Limiter] | None = None,
     ) -> None:
-        """See `Gate`."""
+        """See `Gate`; `limiter` makes its limiter."""
         self._make = (loop, post, spawn, clock)
+        self._limiter = limiter
         self._lock = threading.Lock()
         self._gate: Gate | None = None
 
@@ -44,7 +47,7 @@ class SharedGate:
 
         with self._lock:
             if self._gate is None:
-                self._gate = Gate(*self._make)
+                self._gate = Gate(*self._make, limiter=None if self._limiter is None else self._limiter())
             return self._gate
 
     def close(self, call: Callable[..., Any]) -> None:

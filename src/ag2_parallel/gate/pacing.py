@@ -58,7 +58,9 @@ _FORGOTTEN: Final = 0.005
 
 _AGREES: Final = 1.5
 _UNSURE_GROWTH: Final = 0.5
-"""A limit is sure once it was found twice within this ratio; until then a pace grows by a half instead of a twentieth."""
+_FEW: Final = 4
+"""A limit is sure once it was found twice within this ratio; until then a pace grows by a half instead of a twentieth.
+A measure of hardly any calls gives way to what was answered since, of which it takes no more than a few."""
 
 _GAP: Final = 1.0
 """Seconds without a request after which the counting of what goes through starts anew."""
@@ -179,7 +181,7 @@ class EndpointPace(Limit):
             self._held = False
             if self._refused and self._in_row < _RARE / self._bears:
                 return
-            known = self._evidence + 1
+            known = max(self._evidence, min(self._answered, _FEW)) + 1
             self._pace.rate *= 1 + max(1 / known**2, (self.growth if self._sure else _UNSURE_GROWTH) / known)
 
     def refused(self, sent_at: float, now: float, hint: float | None, backoff: float) -> bool:
@@ -201,7 +203,7 @@ class EndpointPace(Limit):
         if self._borne >= 1:
             self._borne -= 1
             return False
-        self._borne = 0.0
+        self._borne = max(self._borne - 1, -_BORNE_AT_MOST)
         self._refusals += 1
         if sent_at <= self._episode_at and (now < self._resume_at or not self._measured):
             self._resume_at = max(self._resume_at, now + (hint or 0.0))
@@ -223,7 +225,7 @@ class EndpointPace(Limit):
         self._pause = max(hint, own if self._strikes else 0.0) if hint else own
         self._episode_at, self._episode_of = now, sent_at
         self._resume_at = now + self._pause
-        self._refusals = 1
+        self._refusals, self._borne = 1, 0.0
         self._answered = self._refused = 0
         self._measured = False
 

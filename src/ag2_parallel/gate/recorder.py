@@ -18,7 +18,7 @@ from ag2_parallel.gate.masking import masked_soon
 from ag2_parallel.gate.sse import EventStream, parsed_object
 from ag2_parallel.gate.wire import Head
 from ag2_parallel.provider_errors import was_filtered
-from ag2_parallel.records import CallRecord
+from ag2_parallel.records import CallRecord, DistantTape
 
 if TYPE_CHECKING:
     from ag2_parallel.gate.attempt_gate import GatedAttempt
@@ -44,6 +44,8 @@ class Recorder:
         self._model = model
         self._endpoint = endpoint
         self._passed: list[bytes] = []
+        if isinstance(self._tape, DistantTape):
+            self._tape.fetch(self._digest)
 
     @classmethod
     def of(cls, attempt: GatedAttempt, request: ModelRequest) -> Recorder | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound=Limit)
 
-_KEY_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
+KEY_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
 
 _ADAPTIVE_GROWTH: Final = 0.5
 """How fast a pace grows where the window, too, keeps calls back."""
@@ -58,6 +58,11 @@ class Way:
     window: Window | None
     announced: Announced | None
     counts_tokens: bool
+
+    @property
+    def listens(self) -> bool:
+        """Whether the headers of answers say something."""
+        return self.announced is not None
 
     @property
     def limited(self) -> bool:
@@ -135,7 +140,7 @@ class Routes:
 def secret_mark(request: Asked) -> int:
     """Tells one key from another, and nothing more; 0 without a key."""
     for name, value in request.headers:
-        if name.lower() in _KEY_HEADERS:
+        if name.lower() in KEY_HEADERS:
             return hash(value)
     return 0
 

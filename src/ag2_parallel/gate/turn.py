@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from types import TracebackType
 
-    from ag2_parallel.gate.admission import Ticket
     from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.call_events import CallEvents
+    from ag2_parallel.gate.limiter import Permit
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.routes import Asked
 
@@ -47,8 +47,8 @@ class Turn:
         self._tally = tally
         self._events = events
         self._turnstile = attempt.shared.turnstile
-        self._way = self._turnstile.routes.way(request, attempt.side.limits, attempt.side.group, attempt.side.priority)
-        self._ticket: Ticket | None = None
+        self._way = self._turnstile.way(request, attempt.side.limits, attempt.side.group, attempt.side.priority)
+        self._ticket: Permit | None = None
         self._used: int | None = None
         self._spent = (0, 0, 0)
 
@@ -59,6 +59,8 @@ class Turn:
         asked = now()
         need = self._need() if way.counts_tokens else NOTHING
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)
+        if ticket.state == "asking":
+            await self._turnstile.known(ticket)
         told = way.limited or ticket.state != "granted"  # nobody is told of limits that nobody set or met
         if told:
             self._events.queued()
@@ -95,10 +97,9 @@ class Turn:
     def head_arrived(self, status: int, headers: list[tuple[str, str]]) -> None:
         """The head of an answer is there."""
         self._events.first_byte(status)
-        if self._way.announced is not None:
+        if self._way.listens and self._ticket is not None:
             by_name = {name.lower(): value for name, value in headers}
-            self._way.announced.heard(by_name, self._turnstile.now(), self._attempt.shared.clock.now())
-            self._turnstile.changed()
+            self._turnstile.headers_came(self._way, self._ticket, by_name, self._attempt.shared.clock.now())
 
     def unused(self) -> None:
         """The call is not sent after all."""
@@ -115,9 +116,7 @@ class Turn:
             self._throttled(self._ticket, failure)
             return
         if failure is None or failure.outcome.status is not None:
-            way.pace.went_through(self._ticket.since, self._turnstile.now())
-            if way.window is not None:
-                way.window.went_through()
+            self._turnstile.went_through(way, self._ticket)
         if way.counts_tokens:
             self._count_tokens(failure)
         if failure is None and self._attempt.side.limits.hedge_after == "p95":
@@ -143,17 +142,13 @@ class Turn:
             self._turnstile.done(self._ticket, None)
 
     def _warn_of_few_files(self) -> None:
-        self._events.warn(self._turnstile.routes.descriptors.warning(self._attempt.side.limits))
+        self._events.warn(self._turnstile.warning(self._attempt.side.limits))
 
-    def _throttled(self, ticket: Ticket, failure: Failure) -> None:
+    def _throttled(self, ticket: Permit, failure: Failure) -> None:
         self._used = 0  # what is refused is not counted
-        attempt, way, sent_at = self._attempt, self._way, ticket.since
-        now = self._turnstile.now()
-        if way.window is not None:
-            way.window.refused(sent_at, now)
-        way.pace.refused(sent_at, now, failure.outcome.hint, attempt.side.retry.initial)
-        self._turnstile.paused(way)
-        self._events.throttled(max(0.0, way.pace.resumes_at - now), way.pace.rate)
+        initial = self._attempt.side.retry.initial
+        pause, rate = self._turnstile.throttled(self._way, ticket, failure.outcome.hint, initial)
+        self._events.throttled(pause, rate)
 
     def _need(self) -> Need:
         request = self._request
@@ -172,7 +167,7 @@ class Turn:
         elif failure is not None and failure.outcome.status is not None and not unreported:
             self._used = 0
 
-    def _refused(self, ticket: Ticket, remaining: float | None) -> Failure:
+    def _refused(self, ticket: Permit, remaining: float | None) -> Failure:
         assert ticket.cause is not None
         wait = max(0.0, ticket.until - self._turnstile.now())
         left = (

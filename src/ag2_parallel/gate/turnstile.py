@@ -10,9 +10,13 @@ from ag2_parallel.gate.estimate import AnswerLengths
 from ag2_parallel.gate.routes import Routes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from ag2_parallel.gate.admission import Ticket
     from ag2_parallel.gate.limits import Need
-    from ag2_parallel.gate.routes import Way
+    from ag2_parallel.gate.routes import Asked, Way
+    from ag2_parallel.gate.wishes import CallLimits
 
 
 class Turnstile:
@@ -33,6 +37,10 @@ class Turnstile:
         self._futures: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._advancing = False
+
+    def way(self, request: Asked, limits: CallLimits, group: str | None, priority: int) -> Way:
+        """The limits that apply to a call."""
+        return self.routes.way(request, limits, group, priority)
 
     def ask(self, way: Way, need: Need, latest: float | None) -> Ticket:
         """Ask for admission; where the ticket waits, `wait` for it."""
@@ -66,22 +74,46 @@ class Turnstile:
     def leave(self, ticket: Ticket) -> None:
         """A call that was let through is not sent."""
         self._admission.leave(ticket)
-        self.changed()
+        self._changed()
 
     def done(self, ticket: Ticket, used: int | None) -> None:
         """A call has ended; it used so many tokens, or nobody knows."""
         self._admission.done(ticket, used, self.now())
-        self.changed()
+        self._changed()
 
-    def changed(self) -> None:
+    async def known(self, ticket: Ticket) -> None:
+        """See `Limiter`; here it is known at once."""
+
+    def headers_came(self, way: Way, _ticket: Ticket, headers: Mapping[str, str], today: datetime) -> None:
+        """The headers of an answer, by their names in lower case; `today` is the aware wall time."""
+        if way.announced is not None:
+            way.announced.heard(headers, self.now(), today)
+            self._changed()
+
+    def went_through(self, way: Way, ticket: Ticket) -> None:
+        """A call was not refused."""
+        way.pace.went_through(ticket.since, self.now())
+        if way.window is not None:
+            way.window.went_through()
+
+    def warning(self, limits: CallLimits) -> str | None:
+        """See `Limiter`."""
+        return self.routes.descriptors.warning(limits)
+
+    def throttled(self, way: Way, ticket: Ticket, hint: float | None, initial: float) -> tuple[float, float | None]:
+        """The server asked for fewer calls: who cannot go in time now is told at once; see `Limiter`."""
+        now = self.now()
+        if way.window is not None:
+            way.window.refused(ticket.since, now)
+        way.pace.refused(ticket.since, now, hint, initial)
+        for late in self._admission.refuse_late(way.pace, now):
+            self._tell(late)
+        return max(0.0, way.pace.resumes_at - now), way.pace.rate
+
+    def _changed(self) -> None:
         """A limit has learnt something: calls that wait may go."""
         if self._futures:
             self._advance_soon()
-
-    def paused(self, way: Way) -> None:
-        """The way's endpoint asked for a pause: who cannot go in time is told at once."""
-        for ticket in self._admission.refuse_late(way.pace, self.now()):
-            self._tell(ticket)
 
     def _advance_soon(self) -> None:
         """Once in a turn of the loop, whatever happens in it: hundreds may come or end in one."""

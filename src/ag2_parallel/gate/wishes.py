@@ -17,11 +17,13 @@ class CallLimits:
         rate_limits: Limits, or "auto": those that providers announce.
         adaptive: Whether concurrency is found from refusals.
         hedge_after: Seconds after which a second copy of a call is sent, or "p95"; None: never.
+        run: The run, where another process keeps the limits and must find them.
     """
 
     rate_limits: tuple[RateLimit, ...] | Literal["auto"] = ()
     adaptive: bool = False
     hedge_after: float | Literal["p95"] | None = None
+    run: str = ""
 
 
 NO_LIMITS: Final = CallLimits()

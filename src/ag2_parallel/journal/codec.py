@@ -31,7 +31,7 @@ _PACKED: Final = b"z"
 _AS_IS: Final = b"j"
 _TRIES: Final = 3
 
-_NO_TRANSCRIPT: Final[dict[str, Any]] = {"chat_history": (), "console": ""}
+_NO_TRANSCRIPT: Final[dict[str, Any]] = {"chat_history": (), "console": "", "trace": ()}
 _NO_WORDS: Final[dict[str, Any]] = {"output": None, "summary": None, "context": {}, "metadata": None}
 _LEFT_OUT: Final[dict[str, dict[str, Any]]] = {
     "all": {},

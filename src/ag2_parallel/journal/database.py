@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ag2_parallel.errors import JournalError, JournalVersionError
 from ag2_parallel.journal.owner_files import make_for_the_owner
 from ag2_parallel.journal.statements import split, sql_file
-from ag2_parallel.journal.trouble import damaged, journal_error
+from ag2_parallel.journal.trouble import FILE_ERRORS, damaged, journal_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -190,5 +190,5 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except FILE_ERRORS as error:
         raise journal_error(error, path) from error

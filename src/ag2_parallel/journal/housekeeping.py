@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -14,9 +13,10 @@ from ag2_parallel.journal.database import connected
 from ag2_parallel.journal.reading import result_of, task_of_run, tasks_of_run
 from ag2_parallel.journal.sqlite import life_header
 from ag2_parallel.journal.statements import queries
-from ag2_parallel.journal.trouble import journal_error
+from ag2_parallel.journal.trouble import FILE_ERRORS, journal_error
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
     from datetime import timedelta
 
@@ -180,7 +180,7 @@ def prune(store: SqliteJournal, listings: Sequence[RunListing]) -> None:
             while _freed(db):
                 pass
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    except (sqlite3.Error, OSError) as error:
+    except FILE_ERRORS as error:
         raise journal_error(error, store.path) from error
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +17,11 @@ from ag2_parallel.journal.codec import decode_header, encode_header, read_text
 from ag2_parallel.journal.database import connected, open_file
 from ag2_parallel.journal.sqlite_run import RunPlace, SqliteRun
 from ag2_parallel.journal.statements import queries
-from ag2_parallel.journal.trouble import damaged, journal_error
+from ag2_parallel.journal.trouble import FILE_ERRORS, damaged, journal_error
 from ag2_parallel.redaction import masked_text
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator
 
     from ag2_parallel.journal.codec import Mask
@@ -83,7 +83,7 @@ class SqliteJournal:
         except BaseException as error:
             if lock is not None:
                 lock.release()
-            if isinstance(error, sqlite3.Error | OSError):
+            if isinstance(error, FILE_ERRORS):
                 raise journal_error(error, self.path) from error
             raise
 
@@ -133,7 +133,7 @@ class SqliteJournal:
         try:
             with connected(self.path, wait=self._wait, read_only=True) as db:
                 yield db
-        except (sqlite3.Error, OSError) as error:
+        except FILE_ERRORS as error:
             raise journal_error(error, self.path) from error
 
     def _taken(self, db: sqlite3.Connection, run_id: str) -> tuple[int, RunLock]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +18,12 @@ from ag2_parallel.journal.receipts import SqliteReceipts
 from ag2_parallel.journal.statements import queries
 from ag2_parallel.journal.tape import CallShelf, Chain, ChainedCall, LiveTape, SqliteTape
 from ag2_parallel.journal.task_rows import settled_row
-from ag2_parallel.journal.trouble import journal_error
+from ag2_parallel.journal.trouble import FILE_ERRORS, journal_error
 from ag2_parallel.journal.writer import Change, Writer
 from ag2_parallel.records import EarlierTask
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
@@ -240,7 +240,7 @@ class SqliteRun:
         try:
             with self._reader_lock:
                 found = self._reader.execute(queries()["read_call"], {"call": row}).fetchone()
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             _logger.warning("%s; the call goes live", journal_error(error, self._place.path))
             return None
         return None if found is None else read_call(found)
@@ -250,7 +250,7 @@ class SqliteRun:
         try:
             with self._reader_lock:
                 yield self._reader
-        except sqlite3.Error as error:
+        except FILE_ERRORS as error:
             raise journal_error(error, self._place.path) from error
 
     def _now(self) -> str:

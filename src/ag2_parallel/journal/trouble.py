@@ -10,6 +10,9 @@ from ag2_parallel.errors import JournalDamagedError, JournalError, JournalLocked
 if TYPE_CHECKING:
     from pathlib import Path
 
+FILE_ERRORS: Final = (sqlite3.Error, OSError, UnicodeError)
+"""What reading or writing a file may raise; the last where damaged text stands in it, or in SQLite's own message."""
+
 _LOCKED: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _REFUSED: Final = {
@@ -26,22 +29,28 @@ def journal_error(error: Exception, path: Path) -> JournalError:
     """The error to raise, or to tell, instead of what SQLite or the system said."""
     if isinstance(error, JournalError):
         return error
-    if isinstance(error, sqlite3.Error):
-        code = _primary_code(error)
-        if code in _LOCKED:
-            return JournalLockedError(
-                f"journal {path}: another program holds the whole file locked ({error}); close it, or use another file"
-            )
-        if code in _DAMAGED:
-            return damaged(path, str(error))
-        if code in _REFUSED:
-            return JournalError(
-                f"journal {path}: it cannot be opened for writing ({error}); "
-                "make the file and its folder writable, or use another file"
-            )
-        if code == sqlite3.SQLITE_FULL:
-            return JournalError(f"journal {path}: the disk is full; make room, then resume")
-    return JournalError(f"journal {path}: it cannot be read or written ({type(error).__name__}: {error})")
+    if isinstance(error, UnicodeError):
+        return damaged(path, f"text in it cannot be read, {error}")
+    told = _told_by_sqlite(error, path) if isinstance(error, sqlite3.Error) else None
+    return told or JournalError(f"journal {path}: it cannot be read or written ({type(error).__name__}: {error})")
+
+
+def _told_by_sqlite(error: sqlite3.Error, path: Path) -> JournalError | None:
+    code = _primary_code(error)
+    if code in _LOCKED:
+        return JournalLockedError(
+            f"journal {path}: another program holds the whole file locked ({error}); close it, or use another file"
+        )
+    if code in _DAMAGED:
+        return damaged(path, str(error))
+    if code in _REFUSED:
+        return JournalError(
+            f"journal {path}: it cannot be opened for writing ({error}); "
+            "make the file and its folder writable, or use another file"
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return JournalError(f"journal {path}: the disk is full; make room, then resume")
+    return None
 
 
 def damaged(path: Path, what: str) -> JournalDamagedError:

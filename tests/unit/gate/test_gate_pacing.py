@@ -191,7 +191,7 @@ def drive_at_random(share, *, hint, tasks=1000, workers=64, latency=0.05, seed=1
 def test_refusals_without_a_limit_do_not_slow_an_endpoint_down(share, hint, seed):
     seconds, refused = drive_at_random(share, hint=hint, seed=seed)
     assert refused < 2 * share * 1000
-    assert seconds < 30
+    assert seconds < 50
 
 
 @pytest.mark.parametrize("long", [1.0, 60.0])

@@ -15,8 +15,7 @@ def header(run_id="r", **more):
 
 
 def result(name, index=0, status=TaskStatus.SUCCEEDED, **more):
-    """Its sequences are lists, as they are when they were read."""
-    return ParallelTaskResult(name=name, index=index, status=status, **{"chat_history": [], "attempt_log": []} | more)
+    return ParallelTaskResult(name=name, index=index, status=status, **more)
 
 
 def call(digest, text="answer", **more):

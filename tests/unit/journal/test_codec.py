@@ -58,7 +58,7 @@ def back(settled, keep="all", mask=unmasked):
 @settings(deadline=None)
 @given(value=PLAIN, text=TEXT)
 def test_plain_data_comes_back_as_it_was(value, text):
-    settled = result("t", output=value, summary=text, console=text, chat_history=[{"content": text}], group=text)
+    settled = result("t", output=value, summary=text, console=text, chat_history=({"content": text},), group=text)
     assert back(settled) == settled
 
 
@@ -123,11 +123,11 @@ class Breaking:
 @pytest.mark.parametrize("broken", [Breaking(), 10**5000, {"in": [Breaking()]}], ids=["str", "long number", "nested"])
 def test_a_value_that_breaks_does_not_lose_the_result(broken):
     usage = Usage(prompt_tokens=1, calls=1)
-    stored = result("t", output=broken, summary="kept", usage=usage, chat_history=[{"content": "kept"}])
+    stored = result("t", output=broken, summary="kept", usage=usage, chat_history=({"content": "kept"},))
     told = back(stored, mask=masked_text)
     assert told.output.startswith("could not be stored: ValueError")
     assert "1a2b3c" not in told.output
-    assert (told.summary, told.usage, told.chat_history, told.ok) == ("kept", usage, [{"content": "kept"}], True)
+    assert (told.summary, told.usage, told.chat_history, told.ok) == ("kept", usage, ({"content": "kept"},), True)
 
 
 class Changing(dict):

@@ -47,10 +47,10 @@ def assert_all_there(path, names, run_id="r", size=SIZE):
 
 @pytest.mark.timeout(900)
 def test_what_was_published_survives_kill_9_at_any_instant(tmp_path, soak):
-    path = tmp_path / "j.db"
-    published: list[str] = []
     chance = random.Random(4)
     for number in range(100 if soak else 3):
+        if number % 10 == 0:  # each file dies ten times
+            path, published = tmp_path / f"{number}.db", []
         process = started(path, first=1000 * number, count=1000)
         for _ in range(chance.randrange(1, 60)):
             process.stdout.readline()
@@ -152,6 +152,14 @@ def test_a_damaged_file_is_one_clear_error_and_never_a_wrong_result(tmp_path, so
         assert found in (None, right), (at, length)
         noticed += found is None
     assert noticed > rounds / 3
+
+
+def test_a_damaged_schema_is_named_though_it_is_no_text(tmp_path):
+    filled(tmp_path / "j.db")
+    data = (tmp_path / "j.db").read_bytes()
+    (tmp_path / "j.db").write_bytes(data.replace(b"CREATE TABLE runs (", b"CREATE TABL\xa9 \xff\xfes ("))
+    with pytest.raises(JournalDamagedError):
+        Opened(tmp_path / "j.db")
 
 
 def test_a_file_that_was_cut_is_damaged(tmp_path):

@@ -17,6 +17,7 @@ from ag2_parallel.events import AttemptStarted, TaskReported
 from ag2_parallel.journal.sqlite import SqliteJournal
 from ag2_parallel.records import EarlierTask
 from ag2_parallel.redaction import Redactor
+from ag2_parallel.spans import Span
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
@@ -29,7 +30,7 @@ WHOLE = ParallelTaskResult(
     status=TaskStatus.FAILED,
     output={"answer": [1, 2.5, None, True]},
     summary="a summary",
-    chat_history=[{"role": "user", "content": "hello"}],
+    chat_history=({"role": "user", "content": "hello"},),
     context={"case": "x"},
     last_speaker="doctor",
     stop_reason="error",
@@ -37,7 +38,7 @@ WHOLE = ParallelTaskResult(
     usage=USAGE,
     error=ERROR,
     attempts=2,
-    attempt_log=[AttemptRecord(number=1, status=TaskStatus.FAILED, duration=0.5, error=ERROR, ended="cut")],
+    attempt_log=(AttemptRecord(number=1, status=TaskStatus.FAILED, duration=0.5, error=ERROR, ended="cut"),),
     queued=0.25,
     duration=1.75,
     waited=0.125,
@@ -48,6 +49,8 @@ WHOLE = ParallelTaskResult(
     group="ward",
     directory=Path("folder") / "task",
     replayed_calls=1,
+    trace=(Span("tool", "hello", 0.0, 1.0, "hello"),),
+    dropped_spans=1,
 )
 
 
@@ -72,7 +75,7 @@ def test_keep_says_what_is_left_out(tmp_path):
         assert b"hello" not in blob
         assert b"printed" not in blob
         assert b"said" not in blob
-    assert (kept["summary"].output, kept["summary"].chat_history) == (WHOLE.output, [])
+    assert (kept["summary"].output, kept["summary"].chat_history) == (WHOLE.output, ())
     left = kept["none"]
     assert (left.output, left.summary, left.metadata, left.context) == (None, None, None, {})
     assert (left.status, left.usage, left.error) == (WHOLE.status, USAGE, ERROR)

@@ -29,7 +29,7 @@ function openDetails(task) {
 
 function figuresOf(task) {
   const figures = el("dl", { class: "figures" });
-  if (task.start !== null) figures.append(figure("Duration", time(task.duration)), figure("Started", time(task.start), `after ${time(task.queued)} in the queue`));
+  if (task.start !== null) figures.append(figure("Duration", time(task.duration)), figure("Started", time(task.start), task.queued >= 1 ? `waited ${time(task.queued)} for a worker` : ""));
   if (task.waited) figures.append(figure("Waiting", time(task.waited)));
   figures.append(figure("Attempts", count(task.attempts)));
   figures.append(figure("Model calls", count(task.calls), [task.again ? `${count(task.again)} tried again` : "", task.unreported ? `${count(task.unreported)} without usage` : ""].filter(Boolean).join(", ")));
@@ -62,7 +62,7 @@ function timeOf(task) {
   for (const kind of [CALL, TOOL, WAIT, BACKOFF]) {
     const found = spans.filter((span) => span.kind === kind);
     const total = found.reduce((sum, span) => sum + span.end - span.start, 0);
-    if (found.length) figures.append(figure(KIND_NAMES[KINDS[kind]], time(total), kind === BACKOFF ? "" : `${count(found.length)} times, longest ${time(Math.max(...found.map((span) => span.end - span.start)))}`));
+    if (found.length) figures.append(figure(KIND_NAMES[KINDS[kind]], time(total), kind === BACKOFF ? "" : found.length === 1 ? "once" : `${count(found.length)} times, longest ${time(Math.max(...found.map((span) => span.end - span.start)))}`));
   }
   const made = figures.childElementCount ? [el("h3", { text: "Where its time went" }), figures] : [];
   if (spans.length) {

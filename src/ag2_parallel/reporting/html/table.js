@@ -1,5 +1,9 @@
 // The tasks and the models as tables.
 
+// As many digits behind the point for all, so that they stand below each other.
+const DEAREST = TASKS.reduce((found, task) => Math.max(found, task.cost || 0), 0);
+const CENTS = DEAREST < 0.01 ? 5 : DEAREST < 1 ? 4 : DEAREST < 100 ? 3 : 2;
+
 const COLUMNS = [
   { name: "Task", key: "name", of: (task) => task.index },
   { name: "Status", key: "status", of: (task) => task.status, left: true },
@@ -10,7 +14,7 @@ const COLUMNS = [
   { name: "Calls", key: "calls", of: (task) => task.calls, show: (task) => count(task.calls) },
   { name: "Tokens in", key: "sent", of: (task) => task.sent, show: (task) => count(task.sent) },
   { name: "Tokens out", key: "made", of: (task) => task.made, show: (task) => count(task.made) },
-  { name: "Cost", key: "cost", of: (task) => task.cost, show: (task) => money(task.cost) },
+  { name: "Cost", key: "cost", of: (task) => task.cost, show: (task) => (task.cost === null ? "unknown" : task.cost === 0 ? "$0" : `$${task.cost.toFixed(CENTS)}`) },
 ];
 const AT_FIRST = 100;
 const table = { tasks: TASKS, shown: AT_FIRST, key: null, down: false };

@@ -1,0 +1,261 @@
+"""What a child says to its parent; see `wire`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ag2_parallel.backends.orders import Key
+    from ag2_parallel.records import CallRecord
+    from ag2_parallel.results import TaskError
+    from ag2_parallel.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The first message: the child runs."""
+
+    version: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """The child's engine turns; `memory` are the bytes that its process has."""
+
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What an attempt has that the parent does not know yet.
+
+    Attributes:
+        key: The attempt.
+        left: What is new of its draft; see `crossing.Left`.
+        usage: Of its calls so far.
+        waited: Seconds so far.
+        directory: The task's folder, once it was used.
+    """
+
+    key: Key
+    left: bytes
+    usage: Usage
+    waited: float
+    directory: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An attempt's code is at its end.
+
+    Attributes:
+        progress: The last of what it has.
+        ended: As in `ports.AttemptOutcome`.
+        answer: Its answer; see `crossing.packed_answer`. None where there is none.
+        error: Why it failed.
+    """
+
+    progress: Progress
+    ended: str
+    answer: bytes | None
+    error: TaskError | None
+
+
+@dataclass(frozen=True, slots=True)
+class LifeSign:
+    """Something happened in a watched attempt."""
+
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """An attempt began or ceased to wait."""
+
+    key: Key
+    waiting: bool
+    on_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CutOff:
+    """An attempt was refused a model call for good."""
+
+    key: Key
+    error: TaskError
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event: the name of its class, and its fields."""
+
+    run: str
+    event: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A record for a logger of this package."""
+
+    logger: str
+    level: int
+    message: str
+    task: str | None
+    attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunClosed:
+    """What a run had open in a child is closed."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunBroke:
+    """What a run needs could not be had in a child."""
+
+    run: str
+    error: TaskError
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A model call wants to be sent.
+
+    Attributes:
+        ticket: Names it.
+        run: The run, whose limits apply.
+        endpoint: The server.
+        mark: Tells its key from another.
+        model: The model.
+        group: The task's group.
+        priority: The task's.
+        tokens: Those it needs in all.
+        sure: Those it needs in any case.
+        patience: Seconds it may wait; None: as long as it takes.
+    """
+
+    ticket: int
+    run: str
+    endpoint: str
+    mark: str
+    model: str | None
+    group: str | None
+    priority: int
+    tokens: int
+    sure: int
+    patience: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call that was let go has ended; it used so many tokens, or nobody knows."""
+
+    ticket: int
+    used: int | None
+    went_through: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """A call does not wait any more, or was let go and not sent."""
+
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """The server asked for fewer requests."""
+
+    ticket: int
+    hint: float | None
+    initial: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeadersCame:
+    """What the server announces of its limits."""
+
+    ticket: int
+    headers: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """An attempt that may be answered from records asks for the next one of a request."""
+
+    key: Key
+    number: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A live call of an attempt, to be written down."""
+
+    key: Key
+    number: int
+    record: CallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An effect of a task begins, is finished or withdrawn.
+
+    Attributes:
+        run: The run.
+        number: Names the question.
+        task: The task's name.
+        step: `begin`, `finish` or `withdraw`, as in `records.Receipts`.
+        effect: Its key.
+        value: For `finish`, what it returned.
+    """
+
+    run: str
+    number: int
+    task: str
+    step: str
+    effect: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """A task has used so much more."""
+
+    run: str
+    index: int
+    tokens: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call was refused because the run's budget is used up."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitedFor:
+    """Calls waited for a limit."""
+
+    run: str
+    limit: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to a person."""
+
+    number: int
+    key: Key
+    task: str
+    agent: str | None
+    prompt: str
+    password: bool = False

@@ -1,0 +1,194 @@
+"""Starting worker processes: by a fork server with everything loaded, or each as a new interpreter.
+
+Neither imports the caller's main module, so scripts without a main guard, `-c`, standard input and notebooks
+are all the same. Blocking: to be called on threads of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ag2_parallel.errors import Ag2ParallelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_START_TIME: Final = 60.0
+"""Seconds that loading may take."""
+
+_END_TIME: Final = 2.0
+
+_FORKS: Final = hasattr(os, "fork") and hasattr(socket, "send_fds")
+
+_CODE: Final = "import sys; sys.path[:] = {path!r}; from ag2_parallel.process_main import main; main({arguments!r})"
+
+
+class Starter(Protocol):
+    """Starts worker processes."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can start any more."""
+
+    def start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
+        """Start a process at the other end of `sock` and return its id; `exited` is told its exit code, from any thread.
+
+        Raises:
+            OSError: If it cannot be started.
+        """
+
+    def close(self) -> None:
+        """Nothing more will be started."""
+
+
+def starter(*, preload: bool) -> Starter:
+    """The best that the platform has; `preload` AG2 Classic.
+
+    Raises:
+        Ag2ParallelError: If the fork server does not start; says why.
+    """
+    return ForkStarter(preload=preload) if _FORKS else SpawnStarter()
+
+
+class ForkStarter:
+    """Forks a server of our own; see `fork_server`."""
+
+    def __init__(self, *, preload: bool) -> None:
+        """Start the server and wait until it has loaded everything."""
+        self._lock = threading.Lock()  # one request at a time
+        self._book = threading.Lock()
+        self._pids: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._exited: dict[int, Callable[[int], None]] = {}
+        self._gone: dict[int, int] = {}
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            arguments = {"role": "server", "fd": theirs.fileno(), "parent": os.getpid(), "preload": preload}
+            self._process = _interpreter(arguments, theirs.fileno())
+        self._lines = self._control.makefile("rb")
+        threading.Thread(target=self._watch, args=(self._process,), daemon=True, name="ag2-parallel-reaper").start()
+        self._control.settimeout(_START_TIME)
+        try:
+            ready = self._lines.readline()
+        except TimeoutError:
+            ready = b""
+        if not ready:
+            self.close()
+            raise Ag2ParallelError("the worker processes did not start; what stands against it is on standard error")
+        self._control.settimeout(None)
+        threading.Thread(target=self._listen, daemon=True, name="ag2-parallel-forks").start()
+
+    @property
+    def alive(self) -> bool:
+        """See `Starter`."""
+        return self._process.returncode is None
+
+    def start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
+        """See `Starter`."""
+        with self._lock:
+            socket.send_fds(self._control, [b"F"], [sock.fileno()])
+            pid = self._pids.get()
+            if pid is None:
+                self._pids.put(None)
+                raise OSError("the process that starts workers has ended")
+        with self._book:
+            status = self._gone.pop(pid, None)
+            if status is None:
+                self._exited[pid] = exited
+        if status is not None:
+            exited(status)
+        return pid
+
+    def close(self) -> None:
+        """See `Starter`."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_TIME)
+        if self._process.poll() is None:
+            self._process.kill()
+        self._control.close()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._lines:
+                told: dict[str, Any] = json.loads(line)
+                if "pid" in told:
+                    self._pids.put(told["pid"])
+                elif "exited" in told:
+                    self._ended(told["exited"], told["status"])
+        self._pids.put(None)
+        self._lines.close()
+        with self._book:
+            left, self._exited = list(self._exited.values()), {}
+        for exited in left:
+            exited(-signal.SIGKILL)  # they end with their server
+
+    def _ended(self, pid: int, status: int) -> None:
+        with self._book:
+            exited = self._exited.pop(pid, None)
+            if exited is None:
+                self._gone[pid] = status
+        if exited is not None:
+            exited(status)
+
+    @staticmethod
+    def _watch(process: subprocess.Popen[bytes]) -> None:
+        """Take note of the server's end, so that it does not stay as a zombie."""
+        process.wait()
+
+
+class SpawnStarter:
+    """Starts each worker as an interpreter of its own."""
+
+    alive = True
+
+    def start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
+        """See `Starter`."""
+        if sys.platform == "win32":
+            process = _interpreter({"role": "worker", "shared": True}, None)
+            assert process.stdin is not None
+            with process.stdin as pipe:
+                pipe.write(sock.share(process.pid))
+        else:
+            process = _interpreter({"role": "worker", "fd": sock.fileno(), "parent": os.getpid()}, sock.fileno())
+        target = lambda: exited(process.wait())  # noqa: E731 - said once
+        threading.Thread(target=target, daemon=True, name="ag2-parallel-reaper").start()
+        return process.pid
+
+    def close(self) -> None:
+        """See `Starter`."""
+
+
+def _interpreter(arguments: dict[str, Any], descriptor: int | None) -> subprocess.Popen[bytes]:
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
+    code = _CODE.format(path=sys.path, arguments=arguments)
+    return subprocess.Popen(  # noqa: S603 - this interpreter, and code of this package
+        [sys.executable, *flags, "-c", code],
+        stdin=subprocess.PIPE if descriptor is None else subprocess.DEVNULL,
+        stdout=_standard_error(),
+        stderr=None if _is_open(2) else subprocess.DEVNULL,
+        pass_fds=() if descriptor is None else (descriptor,),
+        start_new_session=True,
+    )
+
+
+def _standard_error() -> int:
+    """Where stray prints of workers go: to standard error, since standard output carries the caller's data."""
+    return 2 if _is_open(2) else subprocess.DEVNULL
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""Limits kept in one process for the calls of others."""
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from ag2_parallel import RateLimit
+from ag2_parallel.gate.lease_office import LeaseOffice
+from ag2_parallel.gate.wishes import CallLimits
+
+ONE_AT_A_TIME = CallLimits((RateLimit(concurrent=1),))
+NO_LIMIT = CallLimits()
+
+
+@dataclass
+class Wish:
+    ticket: int
+    endpoint: str = "http://server"
+    mark: str = ""
+    model: str | None = "m"
+    group: str | None = None
+    priority: int = 0
+    tokens: int = 0
+    sure: int = 0
+    patience: float | None = None
+
+
+class Replies:
+    def __init__(self):
+        self.told = []
+
+    def granted(self, ticket, held_by):
+        self.told.append(("granted", ticket))
+
+    def queued(self, ticket):
+        self.told.append(("queued", ticket))
+
+    def denied(self, ticket, held_by, wait):
+        self.told.append(("denied", ticket))
+
+
+async def turns():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def replies():
+    return Replies()
+
+
+def in_office(story):
+    async def run():
+        await story(LeaseOffice(asyncio.get_running_loop()))
+
+    asyncio.run(run())
+
+
+def test_a_limit_holds_over_all_holders(replies):
+    async def story(office):
+        office.ask("p1", Wish(1), ONE_AT_A_TIME, replies)
+        office.ask("p2", Wish(1), ONE_AT_A_TIME, replies)
+        office.ask("p2", Wish(2), ONE_AT_A_TIME, replies)
+        assert replies.told == [("granted", 1), ("queued", 1), ("queued", 2)]
+        office.done("p1", 1, None, went_through=True)
+        await turns()
+        assert replies.told[3:] == [("granted", 1)]
+        office.leave("p2", 1)
+        await turns()
+        assert replies.told[4:] == [("granted", 2)]
+
+    in_office(story)
+
+
+def test_a_lost_holder_gives_its_leases_back(replies):
+    async def story(office):
+        office.ask("p1", Wish(1), ONE_AT_A_TIME, replies)
+        office.ask("p1", Wish(2), ONE_AT_A_TIME, replies)
+        office.ask("p2", Wish(1), ONE_AT_A_TIME, replies)
+        office.lost("p1")
+        await turns()
+        assert replies.told[3:] == [("granted", 1)]
+        office.done("p1", 1, None, went_through=True)  # said before it died: nobody's lease any more
+        office.leave("p1", 2)
+        office.ask("p3", Wish(9), ONE_AT_A_TIME, replies)
+        assert replies.told[-1] == ("queued", 9)
+
+    in_office(story)
+
+
+def test_what_cannot_go_in_time_is_denied_at_once(replies):
+    limits = CallLimits((RateLimit(requests=1, per=60),))
+
+    async def story(office):
+        office.ask("p1", Wish(1), limits, replies)
+        office.ask("p2", Wish(1, patience=1.0), limits, replies)
+        assert replies.told == [("granted", 1), ("denied", 1)]
+
+    in_office(story)
+
+
+def test_a_call_that_leaves_while_it_waits_is_not_granted_later(replies):
+    async def story(office):
+        office.ask("p1", Wish(1), ONE_AT_A_TIME, replies)
+        office.ask("p2", Wish(1), ONE_AT_A_TIME, replies)
+        await turns()
+        office.leave("p2", 1)
+        office.done("p1", 1, None, went_through=True)
+        await turns()
+        assert replies.told == [("granted", 1), ("queued", 1)]
+        office.ask("p3", Wish(3), ONE_AT_A_TIME, replies)
+        assert replies.told[-1] == ("granted", 3)
+
+    in_office(story)
+
+
+def test_a_server_that_throttles_one_process_is_paused_for_all(replies):
+    async def story(office):
+        office.ask("p1", Wish(1), NO_LIMIT, replies)
+        office.throttled("p1", 1, 30.0, 0.1)
+        office.ask("p2", Wish(2), NO_LIMIT, replies)
+        office.ask("p2", Wish(3, patience=5.0), NO_LIMIT, replies)
+        assert replies.told == [("granted", 1), ("queued", 2), ("denied", 3)]
+        office.ask("p2", Wish(4, endpoint="http://other"), NO_LIMIT, replies)
+        office.ask("p2", Wish(5, mark="another key"), NO_LIMIT, replies)
+        assert replies.told[3:] == [("granted", 4), ("granted", 5)]
+        office.lost("p2")
+
+    in_office(story)
