@@ -58,7 +58,7 @@ _FORGOTTEN: Final = 0.005
 
 _AGREES: Final = 1.5
 _UNSURE_GROWTH: Final = 0.5
-_FEW: Final = 4
+_FEW: Final = 5
 """A limit is sure once it was found twice within this ratio; until then a pace grows by a half instead of a twentieth.
 A measure of hardly any calls is given up at once, but for no more than a few answers."""
 
