@@ -128,6 +128,8 @@ def test_usage_is_that_of_the_servers_ledger():
         results = run(tasks(server.base_url, 30, 3))
         assert results.usage.total_tokens == server.ledger.tokens_sent
         assert results.usage.calls == 90
+    kinds = [span.kind for span in results["t7"].trace]
+    assert (kinds.count("attempt"), kinds.count("call")) == (1, 3)
 
 
 def test_a_lost_attempt_pays_for_no_call_twice(tmp_path):
