@@ -60,6 +60,11 @@ class Way:
     counts_tokens: bool
 
     @property
+    def limited(self) -> bool:
+        """Whether anything but the pace applies."""
+        return len(self.route.limits) > 1
+
+    @property
     def listens(self) -> bool:
         """Whether the headers of answers say something."""
         return self.announced is not None
