@@ -92,7 +92,7 @@ def test_a_call_is_counted_priced_and_told_of(engine):
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == (1, 7, 3, 2)
     assert usage.cost == pytest.approx(0.013)
     assert [event.type for event in attempt.notes.events] == [
-        "ModelCallQueued", "ModelCallAdmitted", "ModelCallStarted", "ModelCallFinished",
+        "ModelCallStarted", "ModelCallFinished",
     ]  # fmt: skip
     assert {event.endpoint for event in attempt.notes.events} == {"TestConfig"}
 
