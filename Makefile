@@ -13,7 +13,7 @@ help:
 $(READY): pyproject.toml
 	@echo 'making .venv and installing packages: one to two minutes'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[classic,prices,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[classic,ag2,prices,dev]'
 	@touch $@
 
 # The small model's package depends on a C++ build that the model file does not need.
@@ -36,9 +36,10 @@ browser: # the browser that the report page is tested in, on Debian and its kin
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; \
 	else echo 'the tests of the report page need chromium and chromedriver: sudo apt-get install chromium chromium-driver' >&2; exit 1; fi
 
-test: $(LOCAL) browser # all tests; the core of them on every other supported Python that is there
+test: $(LOCAL) browser # all tests; the core of them with each line of AG2 alone, and on every other supported Python
 	$(BIN)/pytest -m 'not real_model and not soak' -q -n 4
 	$(BIN)/pytest -m 'real_model and not soak' -q
+	$(BIN)/python tests/lines_alone.py
 	$(BIN)/python tests/supported_pythons.py
 
 coverage: $(LOCAL) browser # line coverage of the tests; tracing slows them down, so limits in seconds may be missed
@@ -65,4 +66,4 @@ bench: $(READY) # ratios beside the hand-written pattern
 	$(BIN)/python benchmarks/run_all.py
 
 clean: # remove what the targets made
-	rm -rf $(VENV) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-* .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import importlib
 import importlib.util
 import os
 import signal
@@ -7,6 +8,7 @@ import threading
 import time
 
 import pytest
+from agents import INSTALLED, LINES
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell, where Ctrl-C is ignored: by this process and all it starts.
@@ -34,3 +36,37 @@ def no_threads_left():
     while left := [t for t in threading.enumerate() if t not in before and t.name.startswith("ag2-parallel")]:
         assert time.monotonic() < end, left
         left[0].join(0.05)
+
+
+@pytest.fixture(params=LINES)
+def line(request):
+    """A module of small agents, for each line of AG2."""
+    return _module(request.param)
+
+
+@pytest.fixture
+def classic():
+    """The agents of AG2 Classic, for what it alone has."""
+    return _module("classic")
+
+
+@pytest.fixture
+def ag2():
+    """The agents of AG2 1.x, likewise."""
+    return _module("ag2")
+
+
+def _module(line):
+    return importlib.import_module(f"{line}_line")
+
+
+def pytest_collection_modifyitems(items):
+    """A line that is not installed is nobody's failure: its tests are not there."""
+    missing = set(LINES) - set(INSTALLED)
+    items[:] = [item for item in items if not (missing & _lines_of(item))]
+
+
+def _lines_of(item):
+    named = set(LINES) & set(getattr(item, "fixturenames", ()))
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return named | ({parameters["line"]} if "line" in parameters else set())

@@ -182,6 +182,13 @@ class AttemptScope(Protocol):
         A stop cancels it. Works inside a running loop too: there it runs on a thread of its own.
         """
 
+    async def run_blocking(self, function: Callable[[], T]) -> T:
+        """Call a blocking function for a coroutine of the attempt, on a thread of its own and in its context variables.
+
+        A stop ends the wait at once and is raised in the function as in the attempt's own code; the attempt does not
+        end before the function has come back.
+        """
+
     def ask(self, request: HumanInputRequest) -> str:
         """Put a question to the user's hook, one at a time in the whole run; refuse where there is none."""
 
@@ -249,9 +256,11 @@ class FrameworkChoice(Protocol):
     def functions(self) -> Framework:
         """What runs functions and objects with `run_task`."""
 
-    @property
-    def classic(self) -> Framework:
-        """What runs AG2 Classic."""
+    def building(self, task: ParallelTask) -> Framework:
+        """What runs a task that has no agent: it is built from the task's `agent_config`, or for the runner's model."""
+
+    def routing(self, config: object) -> Framework:
+        """What routes a model configuration through the gate."""
 
     def recognising(self, agent: object) -> Framework | None:
         """The framework of an agent, or None if no loaded one knows it."""

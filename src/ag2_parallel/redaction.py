@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -178,8 +178,10 @@ def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
         return [secret for item in value for secret in _secrets(item, depth=depth + 1, named=named)]
     if hasattr(value, "get_secret_value"):  # pydantic's SecretStr
         return _secrets(value.get_secret_value(), depth=depth + 1, named=True)
-    # A pydantic model, such as one entry of AG2's LLMConfig, or the LLMConfig itself, which is none.
-    names = () if isinstance(value, type) else getattr(type(value), "model_fields", ("config_list",))
+    # A pydantic model or a dataclass, such as AG2's model configurations, or Classic's LLMConfig, which is neither.
+    cls = type(value)
+    fields: Iterable[str] = getattr(cls, "model_fields", ()) or getattr(cls, "__dataclass_fields__", ("config_list",))
+    names: Iterable[str] = () if isinstance(value, type) else fields
     known = {name: getattr(value, name) for name in names if hasattr(value, name)}
     return _secrets(known, depth=depth + 1, named=named) if known else []
 

@@ -162,9 +162,13 @@ def agent_class(task: ParallelTask) -> Problem:
     name = task.agent.__name__
     text = (
         f'task "{task.name}": agent is the class {name}; pass an instance of it, a function that returns one, or '
-        f'agent_config={{"type": "{name}", ...}}'
+        f'agent_config={{"type": "{_type_name(task.agent)}", ...}}'
     )
     return Problem(text, UnsupportedAgentError)
+
+
+def _type_name(cls: type) -> str:
+    return f"ag2.{cls.__name__}" if cls.__module__.partition(".")[0] == "ag2" else cls.__name__
 
 
 def unsupported(task: ParallelTask) -> Problem:

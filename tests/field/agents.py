@@ -1,19 +1,25 @@
-"""Small AG2 Classic agents, and a model that does what the prompt says; shared by the tests on field reports."""
+"""A model that does what the prompt says, and ways to run tasks; shared by the tests on field reports.
 
+The agents themselves come in two lines, `classic_line` and `ag2_line`, modules with the same names. A test that
+takes the fixture `line` runs on each line that is installed.
+"""
+
+import importlib.util
 import os
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
-
-from autogen import AssistantAgent, ConversableAgent
 
 from ag2_parallel import ParallelAgentRunner
 from ag2_parallel.testing import Fault, ModelServer, Reply, ToolCall
 from ag2_parallel.testing.model_server import llm_config
 
 HERE = Path(__file__).parent
+
+LINES = {"classic": "autogen", "ag2": "ag2"}
+INSTALLED = [line for line, package in LINES.items() if importlib.util.find_spec(package) is not None]
+"""The lines of AG2 that are there."""
 
 # ---- the model
 
@@ -51,57 +57,12 @@ class Address:
         return llm_config(self.base_url, "scripted", entry)
 
 
-# ---- agents; each of these is made anew by its factory
-
-
-def assistant(server, name="a", **options):
-    return AssistantAgent(name, llm_config=server.llm_config(), **options)
-
-
 class Routed:
     """A model server as a task's own factory reaches it: without a TLS set-up for each agent."""
 
     def __init__(self, ctx, server):
-        self._ctx = ctx
-        self._server = server
-
-    def llm_config(self, **entry):
-        return self._ctx.llm_config(self._server.llm_config(**entry))
-
-
-def ok(server):
-    """A factory of an agent that answers the prompt."""
-    return lambda ctx: assistant(Routed(ctx, server))
-
-
-def replying(reply):
-    """A factory of an agent without a model, whose answer is what `reply()` returns."""
-
-    def make():
-        agent = ConversableAgent("a", llm_config=False, human_input_mode="NEVER")
-        agent.register_reply([ConversableAgent, None], lambda *_args, **_more: (True, reply()))
-        return agent
-
-    return make
-
-
-def sleepy(seconds):
-    """A factory of an agent whose own code blocks."""
-
-    def reply():
-        time.sleep(seconds)
-        return "slept"
-
-    return replying(reply)
-
-
-def raises(error):
-    """A factory of an agent whose own code raises."""
-
-    def reply():
-        raise error
-
-    return replying(reply)
+        self.ctx = ctx
+        self.server = server
 
 
 def broken_factory(error):
@@ -109,33 +70,6 @@ def broken_factory(error):
         raise error
 
     return make
-
-
-def with_tools(server, *tools):
-    """An agent that calls all its tools when its prompt is `call`."""
-    agent = assistant(server)
-    for tool in tools:
-        agent.register_for_llm(description=tool.__name__)(tool)
-    return agent
-
-
-def agent_calling(server, *tools):
-    """A factory of `with_tools`."""
-    return lambda ctx: with_tools(Routed(ctx, server), *tools)
-
-
-def talkers(server, count=2, **options):
-    """Agents that answer each other for ever."""
-    return [
-        ConversableAgent(
-            f"w{number}",
-            llm_config=server.llm_config(),
-            human_input_mode="NEVER",
-            max_consecutive_auto_reply=10**6,
-            **options,
-        )
-        for number in range(count)
-    ]
 
 
 # ---- running
@@ -156,14 +90,18 @@ def statuses(results):
 HEAD = """
 import asyncio, sys, threading, time
 from agents import *
+from {line} import *
+import {line} as line
 from ag2_parallel import *
 """
 
 
-def script(tmp_path, body, *arguments, warnings=("-W", "error::ResourceWarning", "-W", "error::RuntimeWarning"), **env):
-    """Start a program that may import from here; its output is piped."""
+def script(
+    tmp_path, body, *arguments, line, warnings=("-W", "error::ResourceWarning", "-W", "error::RuntimeWarning"), **env
+):
+    """Start a program that may import from here, and has the names of a line; its output is piped."""
     path = tmp_path / "script.py"
-    path.write_text(textwrap.dedent(HEAD) + textwrap.dedent(body))
+    path.write_text(textwrap.dedent(HEAD.format(line=line.__name__)) + textwrap.dedent(body))
     stdin = env.pop("stdin", subprocess.DEVNULL)
     return subprocess.Popen(
         [sys.executable, *warnings, str(path), *map(str, arguments)],

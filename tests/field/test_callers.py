@@ -6,7 +6,7 @@ import itertools
 import threading
 
 import pytest
-from agents import HEAD, assistant, finished, ok, runner, script, served
+from agents import HEAD, finished, runner, script, served
 
 from ag2_parallel import ParallelTask, RunFailedError, run_agents_parallel
 
@@ -18,7 +18,7 @@ server = Address(sys.argv[1])
 async def cell():
     host = asyncio.get_running_loop()
     before = (type(host).run_until_complete, asyncio.run, asyncio.get_event_loop_policy(), asyncio.all_tasks())
-    task = {"name": "t", "agent_config": {"name": "a", "llm_config": server.llm_config()}, "prompt": "hi"}
+    task = {"name": "t", "agent_config": agent_config(server, name="a"), "prompt": "hi"}
     print(run_agents_parallel([task])["t"].output)
     print(ParallelAgentRunner().run([ParallelTask("t", "two", agent=ok(server))])["t"].output)
     print([r.output for r in ParallelAgentRunner().stream([ParallelTask("t", "three", agent=assistant(server))])])
@@ -34,10 +34,10 @@ gc.collect()
 """
 
 
-def test_a_notebooks_cell_may_call_run(tmp_path):
+def test_a_notebooks_cell_may_call_run(line, tmp_path):
     """F09: nothing of the host's loop is patched, and no coroutine is left unawaited."""
     with served() as server:
-        out, err = finished(script(tmp_path, NOTEBOOK, server.base_url))
+        out, err = finished(script(tmp_path, NOTEBOOK, server.base_url, line=line))
     assert out.splitlines() == [
         "echo: hi",
         "echo: two",
@@ -49,11 +49,11 @@ def test_a_notebooks_cell_may_call_run(tmp_path):
     assert "nest_asyncio" not in HEAD + err
 
 
-def test_run_inside_a_running_loop_may_be_repeated_and_mixed():
+def test_run_inside_a_running_loop_may_be_repeated_and_mixed(line):
     """F09."""
 
     async def cell(server):
-        tasks = [ParallelTask(f"t{i}", f"{i}", agent=ok(server)) for i in range(3)]
+        tasks = [ParallelTask(f"t{i}", f"{i}", agent=line.ok(server)) for i in range(3)]
         both = await asyncio.gather(
             asyncio.to_thread(run_agents_parallel, tasks, progress=False), runner().arun(tasks), runner().arun(tasks)
         )
@@ -65,10 +65,10 @@ def test_run_inside_a_running_loop_may_be_repeated_and_mixed():
 
 
 class Source:
-    def __init__(self, server, breaks_at=None):
+    def __init__(self, line, server, breaks_at=None):
         self.pulled = 0
         self.closed = threading.Event()
-        self._agent = assistant(server)
+        self._agent = line.assistant(server)
         self._breaks_at = breaks_at
 
     def __iter__(self):
@@ -88,10 +88,10 @@ class Source:
 
 
 @pytest.mark.parametrize("handle_errors", ["collect", "fail_fast", "ignore"])
-def test_an_endless_source_is_pulled_no_further_than_needed(handle_errors):
+def test_an_endless_source_is_pulled_no_further_than_needed(line, handle_errors):
     """F17."""
     with served() as server:
-        source = Source(server)
+        source = Source(line, server)
         stream = runner(max_workers=4, handle_errors=handle_errors).stream(source)
         first = [next(stream) for _ in range(10)]
         assert all(result.output == f"echo: {result.index}" for result in first)
@@ -104,11 +104,11 @@ def test_an_endless_source_is_pulled_no_further_than_needed(handle_errors):
         assert after <= source.pulled
 
 
-def test_an_endless_async_source():
+def test_an_endless_async_source(line):
     """F17."""
 
     async def main(server):
-        source = Source(server)
+        source = Source(line, server)
         stream = runner(max_workers=4).astream(source.aiter())
         names = [(await anext(stream)).name for _ in range(10)]
         await stream.aclose()
@@ -121,11 +121,11 @@ def test_an_endless_async_source():
     assert source.pulled <= 10 + 2 * 4 + 1
 
 
-def test_a_source_that_breaks_keeps_what_was_done():
+def test_a_source_that_breaks_keeps_what_was_done(line):
     """F17."""
     with served() as server:
         with pytest.raises(RunFailedError, match="source broke") as caught:
-            runner(max_workers=4).run(Source(server, breaks_at=50))
+            runner(max_workers=4).run(Source(line, server, breaks_at=50))
         assert isinstance(caught.value.__cause__, OSError)
         results = caught.value.results
         assert len(results) == 50
@@ -133,7 +133,7 @@ def test_a_source_that_breaks_keeps_what_was_done():
         assert {str(result.status) for result in results.values()} <= {"succeeded", "skipped"}
         yielded = []
         with pytest.raises(RunFailedError, match="source broke"):
-            yielded.extend(runner(max_workers=4).stream(Source(server, breaks_at=12)))
+            yielded.extend(runner(max_workers=4).stream(Source(line, server, breaks_at=12)))
         assert len(yielded) == 12
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from agents import assistant, finished, ok, run, script, served
+from agents import finished, run, script, served
 
 from ag2_parallel import ParallelTask
 
@@ -47,7 +47,7 @@ for jump in (0, -3600, 86400): once(jump)
 """
 
 
-def test_jumps_of_the_wall_clock_change_nothing(tmp_path):
+def test_jumps_of_the_wall_clock_change_nothing(line, tmp_path):
     """F37: the process's `time.time` and `datetime.now` jump while a run is open; the monotonic clock is real."""
     from datetime import UTC, datetime, timedelta
     from email.utils import format_datetime
@@ -70,7 +70,7 @@ def test_jumps_of_the_wall_clock_change_nothing(tmp_path):
         )
 
     with served(reply) as server:
-        process = script(tmp_path, JUMPS, server.base_url)
+        process = script(tmp_path, JUMPS, server.base_url, line=line)
         rows = []
         for line in process.stdout:
             rows.append(json.loads(line))
@@ -102,11 +102,11 @@ def test_jumps_of_the_wall_clock_change_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["factory", "template", "config"])
-def test_time_in_the_queue_does_not_count(form):
+def test_time_in_the_queue_does_not_count(line, form):
     """F38."""
     with served(latency=0.1) as server:
-        agent = {"factory": {"agent": ok(server)}, "template": {"agent": assistant(server)}}
-        made = agent.get(form) or {"agent_config": {"llm_config": server.llm_config()}}
+        agent = {"factory": {"agent": line.ok(server)}, "template": {"agent": line.assistant(server)}}
+        made = agent.get(form) or {"agent_config": line.agent_config(server)}
         results = run([ParallelTask(f"t{i}", "x", **made) for i in range(24)], max_workers=2, timeout=1)
     assert results.ok
     assert results["t23"].queued > 1 > results["t23"].duration

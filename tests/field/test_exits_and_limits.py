@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from agents import agent_calling, ok, replying, run, script, served, sleepy, statuses
+from agents import run, script, served, statuses
 
 from ag2_parallel import ConfigurationError, ParallelTask
 from ag2_parallel.testing import RecordingObserver
@@ -43,23 +43,23 @@ sys.exit(7)
 """
 
 
-def test_stuck_agents_do_not_keep_the_process(tmp_path):
+def test_stuck_agents_do_not_keep_the_process(line, tmp_path):
     """F01: gone within two seconds of the last line, exit code and exit hooks kept, nothing said on stderr."""
-    with served() as server, script(tmp_path, STUCK, server.base_url) as process:
+    with served() as server, script(tmp_path, STUCK, server.base_url, line=line) as process:
         assert process.stdout.readline() == f"{['timed_out'] * 6 + ['succeeded']} echo: hello\n"
         process.wait(timeout=GRACE + 2)
         assert (process.returncode, process.stdout.read()) == (7, "exit hook\n")
         assert process.stderr.read() == ""
 
 
-def test_the_tasks_limit_beats_the_runners():
+def test_the_tasks_limit_beats_the_runners(line):
     """F02."""
     with served() as server:
         tasks = [
-            ParallelTask("own", "hang", agent=ok(server), timeout=0.4),
-            ParallelTask("default", "hang", agent=ok(server)),
-            ParallelTask("longer", "after 1.2 done", agent=ok(server), timeout=30),
-            ParallelTask("blocked", agent=sleepy(1.8)),
+            ParallelTask("own", "hang", agent=line.ok(server), timeout=0.4),
+            ParallelTask("default", "hang", agent=line.ok(server)),
+            ParallelTask("longer", "after 1.2 done", agent=line.ok(server), timeout=30),
+            ParallelTask("blocked", agent=line.sleepy(1.8)),
         ]
         before = time.monotonic()
         results = run(tasks, timeout=0.9, max_workers=4, grace=0.2)
@@ -74,13 +74,13 @@ def test_the_tasks_limit_beats_the_runners():
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), True, "1", 10**10])
 @pytest.mark.parametrize("name", ["timeout", "attempt_timeout", "idle_timeout"])
-def test_limits_without_sense_are_refused_before_anything_starts(name, limit):
+def test_limits_without_sense_are_refused_before_anything_starts(line, name, limit):
     """F02."""
     built = []
     with served() as server:
         tasks = [
             ParallelTask("good", "hello", agent=lambda: built.append(1)),
-            ParallelTask("bad", "hello", agent=ok(server), **{name: limit}),
+            ParallelTask("bad", "hello", agent=line.ok(server), **{name: limit}),
         ]
         with pytest.raises(ConfigurationError, match=f'task "bad": {name}'):
             run(tasks)
@@ -90,13 +90,13 @@ def test_limits_without_sense_are_refused_before_anything_starts(name, limit):
         assert server.ledger.count == 0
 
 
-def test_no_limit_is_none():
+def test_no_limit_is_none(line):
     """F02."""
     with served() as server:
-        assert run([ParallelTask("t", "hello", agent=ok(server), timeout=None)], timeout=None).ok
+        assert run([ParallelTask("t", "hello", agent=line.ok(server), timeout=None)], timeout=None).ok
 
 
-def test_a_stop_really_cancels_what_an_async_tool_awaits(capfd):
+def test_a_stop_really_cancels_what_an_async_tool_awaits(line, capfd):
     """F03: cancelled at once, no thread or coroutine left, nothing said on stderr."""
     started, stopped = threading.Event(), threading.Event()
 
@@ -111,7 +111,7 @@ def test_a_stop_really_cancels_what_an_async_tool_awaits(capfd):
 
     with served() as server:
         before = set(threading.enumerate())
-        results = run([ParallelTask("t", "call", agent=agent_calling(server, slow_tool))], timeout=0.5)
+        results = run([ParallelTask("t", "call", agent=line.agent_calling(server, slow_tool))], timeout=0.5)
         assert started.is_set()
         assert stopped.wait(1)
         assert (results["t"].status, results["t"].ended) == ("timed_out", "unwound")
@@ -124,7 +124,7 @@ def test_a_stop_really_cancels_what_an_async_tool_awaits(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_tool_errors_carry_the_whole_traceback():
+def test_tool_errors_carry_the_whole_traceback(line):
     """F03."""
 
     def deep():
@@ -141,7 +141,7 @@ def test_tool_errors_carry_the_whole_traceback():
 
     seen = RecordingObserver()
     with served() as server:
-        run([ParallelTask("t", "call", agent=agent_calling(server, async_tool, sync_tool))], observers=[seen])
+        run([ParallelTask("t", "call", agent=line.agent_calling(server, async_tool, sync_tool))], observers=[seen])
     told = [event.content for event in seen.events if getattr(event, "name", None) == "tool_failed"]
     assert [each["tool"] for each in told] == ["async_tool", "sync_tool"]
     for each in told:
@@ -150,12 +150,12 @@ def test_tool_errors_carry_the_whole_traceback():
         assert "LookupError: deep down" in each["traceback"]
 
 
-def test_limits_hold_in_any_thread():
+def test_limits_hold_in_any_thread(line):
     """F32: nothing needs a signal."""
     box = []
 
     def work():
-        tasks = [ParallelTask("model", "hang", agent=ok(server)), ParallelTask("own", agent=sleepy(1.2))]
+        tasks = [ParallelTask("model", "hang", agent=line.ok(server)), ParallelTask("own", agent=line.sleepy(1.2))]
         box.append(run(tasks, timeout=0.5, grace=0.1, max_workers=2))
 
     with served() as server:
@@ -165,12 +165,12 @@ def test_limits_hold_in_any_thread():
     assert statuses(box[0]) == ["timed_out", "timed_out"]
 
 
-def test_signals_in_an_agents_code_fail_with_a_hint():
+def test_signals_in_an_agents_code_fail_with_a_hint(line):
     """F32."""
     with served() as server:
         tasks = [
-            ParallelTask("t", agent=replying(lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))),
-            ParallelTask("u", "hello", agent=ok(server)),
+            ParallelTask("t", agent=line.replying(lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))),
+            ParallelTask("u", "hello", agent=line.ok(server)),
         ]
         results = run(tasks)
     assert statuses(results) == ["failed", "succeeded"]

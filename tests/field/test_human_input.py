@@ -5,26 +5,14 @@ import subprocess
 import threading
 
 import pytest
-from agents import assistant, finished, ok, run, script, served, statuses
-from autogen import ConversableAgent, UserProxyAgent
+from agents import finished, run, script, served, statuses
 
 from ag2_parallel import ParallelTask
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
 
-def with_human(server, mode, form="pair"):
-    def make():
-        person = UserProxyAgent("person", human_input_mode=mode, code_execution_config=False, default_auto_reply="hm")
-        if form == "alone":
-            return ConversableAgent("person", llm_config=server.llm_config(), human_input_mode=mode)
-        return (person, assistant(server)) if form == "pair" else [person, assistant(server)]
-
-    return make
-
-
 PROGRAM = """
-from test_human_input import with_human
 server = Address(sys.argv[1])
 tasks = [ParallelTask("a", "after 0 TERMINATE", agent=with_human(server, "ALWAYS")),
          ParallelTask("b", "after 0 TERMINATE", agent=with_human(server, "TERMINATE")),
@@ -37,14 +25,14 @@ print(repr(sys.stdin.readline()))
 """
 
 
-def test_nobody_reads_standard_input(tmp_path):
+def test_nobody_reads_standard_input(line, tmp_path):
     """A terminal, a pipe and nothing at all: what was typed is still there afterwards."""
     master, terminal = os.openpty()
     with served() as server:
         processes = {}
         for name, stdin in (("terminal", terminal), ("pipe", subprocess.PIPE), ("nothing", subprocess.DEVNULL)):
             (tmp_path / name).mkdir()
-            processes[name] = script(tmp_path / name, PROGRAM, server.base_url, stdin=stdin)
+            processes[name] = script(tmp_path / name, PROGRAM, server.base_url, line=line, stdin=stdin)
         os.close(terminal)
         os.write(master, b"typed\n")
         processes["pipe"].stdin.write("typed\n")
@@ -65,10 +53,12 @@ def test_nobody_reads_standard_input(tmp_path):
 
 @pytest.mark.parametrize("form", ["pair", "alone", "group"])
 @pytest.mark.parametrize("handle_errors", ["collect", "ignore"])
-def test_a_question_fails_its_task_at_once_and_no_other(form, handle_errors):
+def test_a_question_fails_its_task_at_once_and_no_other(line, form, handle_errors):
     with served() as server:
-        tasks = [ParallelTask(f"a{i}", "x", agent=with_human(server, "ALWAYS", form), max_turns=6) for i in range(3)]
-        tasks.append(ParallelTask("c", "hello", agent=ok(server)))
+        tasks = [
+            ParallelTask(f"a{i}", "x", agent=line.with_human(server, "ALWAYS", form), max_turns=6) for i in range(3)
+        ]
+        tasks.append(ParallelTask("c", "hello", agent=line.ok(server)))
         results = run(tasks, max_workers=4, retry=3, handle_errors=handle_errors)
     assert results["c"].ok
     assert set(results.errors) == {"a0", "a1", "a2"}
@@ -79,7 +69,7 @@ def test_a_question_fails_its_task_at_once_and_no_other(form, handle_errors):
         assert {results[f"a{i}"].attempts for i in range(3)} == {1}
 
 
-def test_the_users_function_is_asked_one_question_at_a_time():
+def test_the_users_function_is_asked_one_question_at_a_time(line):
     asking, most, asked = [], [], []
 
     def hook(request):
@@ -91,22 +81,25 @@ def test_the_users_function_is_asked_one_question_at_a_time():
         return "exit" if asked.count((request.task, request.agent)) > 1 else f"from the person to {request.task}"
 
     with served() as server:
-        tasks = [ParallelTask(f"a{i}", "x", agent=with_human(server, "ALWAYS")) for i in range(8)]
+        tasks = [ParallelTask(f"a{i}", "x", agent=line.with_human(server, "ALWAYS")) for i in range(8)]
         results = run(tasks, max_workers=8, human_input=hook)
     assert statuses(results) == ["succeeded"] * 8
     assert max(most) == 1
     assert sorted(set(asked)) == [(f"a{i}", "person") for i in range(8)]
     for name, result in results.items():
-        assert result.stop_reason == "human_exit"
+        assert result.stop_reason == line.AFTER_A_PERSON
         assert f"from the person to {name}" in [message["content"] for message in result.chat_history]
 
 
-def test_a_function_that_fails_is_its_tasks_failure():
+def test_a_function_that_fails_is_its_tasks_failure(line):
     def hook(request):
         raise LookupError("nobody at the desk")
 
     with served() as server:
-        tasks = [ParallelTask("a", "x", agent=with_human(server, "ALWAYS")), ParallelTask("c", "x", agent=ok(server))]
+        tasks = [
+            ParallelTask("a", "x", agent=line.with_human(server, "ALWAYS")),
+            ParallelTask("c", "x", agent=line.ok(server)),
+        ]
         results = run(tasks, human_input=hook)
     assert statuses(results) == ["failed", "succeeded"]
     assert "nobody at the desk" in results["a"].error.message

@@ -1,23 +1,16 @@
 """F04, F05, F13, F28: what tasks share, and what they must not."""
 
 import contextvars
-import copy
 import json
 import threading
 
 import pytest
-from agents import agent_calling, assistant, by_prompt, ok, replying, run, runner, served, statuses
-from autogen import ConversableAgent, UserProxyAgent
+from agents import by_prompt, run, runner, served, statuses
 
 from ag2_parallel import ConfigurationError, ParallelTask, RunFailedError
 from ag2_parallel.testing import ModelServer
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
-
-
-def a_pair(server):
-    user = UserProxyAgent("boss", human_input_mode="NEVER", code_execution_config=False, max_consecutive_auto_reply=1)
-    return user, assistant(server, "worker")
 
 
 def prompts_in(result):
@@ -33,23 +26,23 @@ class TestHistory:
         return [ParallelTask(f"q{i}", f"<q{i}>", agent=agent, max_turns=2) for i in range(8)]
 
     @pytest.mark.parametrize("form", ["pair", "alone", "group"])
-    def test_the_same_live_agents_in_eight_tasks_are_copied_for_each(self, form):
+    def test_the_same_live_agents_in_eight_tasks_are_copied_for_each(self, line, form):
         with served(latency=0.05) as server:
-            user, worker = a_pair(server)
-            shared = {"pair": (user, worker), "alone": worker, "group": [worker, assistant(server, "second")]}[form]
+            shared = line.form(form, server)
+            before = line.state_of(shared)
             for _ in range(2):
                 results = run(self.tasks(shared), max_workers=8)
                 assert results.ok
                 assert [prompts_in(result) for result in results.values()] == [{f"<q{i}>"} for i in range(8)]
             assert server.ledger.peak_in_flight > 1
-        for agent in shared if form != "alone" else [worker]:
-            assert dict(agent.chat_messages) == {}
+        assert line.state_of(shared) == before
 
     @pytest.mark.parametrize("shares", ["pair", "member"])
-    def test_agents_that_a_factory_hands_out_twice_are_refused_by_name(self, shares):
+    def test_agents_that_a_factory_hands_out_twice_are_refused_by_name(self, line, shares):
         with served(latency=0.05) as server:
-            user, worker = a_pair(server)
-            make = {"pair": lambda: (user, worker), "member": lambda: (a_pair(server)[0], worker)}[shares]
+            worker = line.assistant(server, "worker")
+            whole = line.form("pair", server, worker)
+            make = {"pair": lambda: whole, "member": lambda: line.form("pair", server, worker)}[shares]
             results = run(self.tasks(make), max_workers=8)
         assert len(results.succeeded) == 1
         assert {result.error.kind for result in results.failed} == {"shared_agent"}
@@ -58,17 +51,13 @@ class TestHistory:
             assert '"worker"' in result.error.message or '"boss"' in result.error.message
         assert prompts_in(results.succeeded[0]) == {f"<{results.succeeded[0].name}>"}
 
-    def test_system_messages_and_hooks_of_one_task_reach_no_other(self):
-        def update(agent, messages):
-            agent.update_system_message(f"system of {messages[-1]['content']}")
-
+    def test_system_messages_and_hooks_of_one_task_reach_no_other(self, line):
         with ModelServer(lambda request: f"{request.system_text} / {request.last_text}", latency=0.05) as server:
-            shared = ConversableAgent("a", llm_config=server.llm_config(), human_input_mode="NEVER")
-            shared.register_hook("update_agent_state", update)
-            original = shared.system_message
+            shared = line.with_system_of_each_prompt(server)
+            original = line.state_of(shared)
             results = run([ParallelTask(f"q{i}", f"<q{i}>", agent=shared) for i in range(8)], max_workers=8)
             assert [r.output for r in results.values()] == [f"system of <q{i}> / <q{i}>" for i in range(8)]
-            assert shared.system_message == original
+            assert line.state_of(shared) == original
 
 
 class TestConfigurations:
@@ -79,12 +68,9 @@ class TestConfigurations:
         """Known to some."""
         return "told"
 
-    def tasks(self, form, config):
+    def tasks(self, line, form, config):
         def build(number):
-            agent = ConversableAgent("a", llm_config=config, human_input_mode="NEVER")
-            if number % 2:
-                agent.register_for_llm(description="secret")(self.secret_tool)
-            return agent
+            return line.agent_of(config, tools=[self.secret_tool] if number % 2 else [])
 
         for number in range(10):
             if form == "factory":
@@ -92,16 +78,16 @@ class TestConfigurations:
             elif form == "template":
                 yield ParallelTask(f"t{number}", f"prompt {number}", agent=build(number))
             else:
-                functions = {"functions": [self.secret_tool]} if number % 2 else {}
-                yield ParallelTask(f"t{number}", f"prompt {number}", {"name": "a", "llm_config": config, **functions})
+                functions = {line.TOOLS: [self.secret_tool]} if number % 2 else {}
+                yield ParallelTask(f"t{number}", f"prompt {number}", {**line.described(config), **functions})
 
     @pytest.mark.parametrize("form", ["factory", "template", "agent_config"])
-    def test_tools_stay_with_their_agent_and_the_configuration_as_it_was(self, form):
+    def test_tools_stay_with_their_agent_and_the_configuration_as_it_was(self, line, form):
         with served() as server:
-            config = server.llm_config()
-            before, as_text = copy.deepcopy(config), repr(config)
+            config = line.config(server)
+            before, as_text = line.snapshot(config), repr(config)
             for _ in range(2):
-                assert run(list(self.tasks(form, config)), max_workers=8, timeout=30).ok
+                assert run(list(self.tasks(line, form, config)), max_workers=8, timeout=30).ok
             for request in server.ledger.requests:
                 tools = [tool["function"]["name"] for tool in request.body.get("tools") or []]
                 assert tools == (["secret_tool"] if int(request.text.split()[1]) % 2 else [])
@@ -110,10 +96,10 @@ class TestConfigurations:
             assert repr(config) == as_text
         assert not [name for name in vars(self.secret_tool) if not name.startswith("__")]
 
-    def test_the_runners_configuration_is_left_alone_too(self):
+    def test_the_runners_configuration_is_left_alone_too(self, line):
         with served() as server:
-            config = server.llm_config()
-            before = copy.deepcopy(config)
+            config = line.config(server)
+            before = line.snapshot(config)
             assert run([ParallelTask(f"t{i}", "hello") for i in range(4)], llm_config=config).ok
             assert config == before
 
@@ -121,15 +107,16 @@ class TestConfigurations:
 class TestCopying:
     """F13: the half without other processes."""
 
-    def test_a_live_agent_with_a_client_runs_in_two_tasks(self):
+    def test_a_live_agent_with_a_client_runs_in_two_tasks(self, line):
         with served() as server:
-            agent = assistant(server)
+            agent = line.assistant(server)
+            before = line.state_of(agent)
             results = run([ParallelTask("t1", "one", agent=agent), ParallelTask("t2", "two", agent=agent)])
             assert [result.output for result in results.values()] == ["echo: one", "echo: two"]
-            assert agent.client is not None
+            assert line.state_of(agent) == before
 
     @pytest.mark.parametrize("where", ["attribute", "tool", "context"])
-    def test_locks_inside_an_agent_are_no_hindrance(self, where):
+    def test_locks_inside_an_agent_are_no_hindrance(self, line, where):
         class Telemetry:
             def __init__(self):
                 self.lock = threading.RLock()
@@ -140,22 +127,20 @@ class TestCopying:
 
         built = []
         with served() as server:
-            agent = assistant(server)
+            telemetry = Telemetry()
+
+            def spans() -> str:
+                return telemetry.spans()
+
+            agent = line.with_tools(server, *([spans] if where == "tool" else []))
             if where == "attribute":
                 agent.telemetry = Telemetry()
-            elif where == "tool":
-                telemetry = Telemetry()
-
-                def spans() -> str:
-                    return telemetry.spans()
-
-                agent.register_for_llm(description="spans")(spans)
-            else:
-                agent.context_variables["telemetry"] = Telemetry()
+            elif where == "context":
+                line.set_variable(agent, "telemetry", Telemetry())
 
             def first():
                 built.append(1)
-                return assistant(server)
+                return line.assistant(server)
 
             tasks = [ParallelTask("first", "x", agent=first)]
             tasks += [ParallelTask(f"t{i}", "call" if where == "tool" else "x", agent=agent) for i in range(2)]
@@ -165,10 +150,10 @@ class TestCopying:
             if where == "tool":
                 assert [results[f"t{i}"].output for i in range(2)] == ["spans", "spans"]
 
-    def test_what_cannot_be_copied_is_named_for_every_task_before_the_first_starts(self):
+    def test_what_cannot_be_copied_is_named_for_every_task_before_the_first_starts(self, line):
         built = []
         with served() as server:
-            agent = assistant(server)
+            agent = line.assistant(server)
             agent.audit_file = open(__file__, encoding="utf-8")  # noqa: SIM115 - open while the agent is
             tasks = [ParallelTask("first", "x", agent=lambda: built.append(1))]
             tasks += [ParallelTask(name, "x", agent=agent) for name in ("t1", "t2")]
@@ -189,7 +174,7 @@ span = contextvars.ContextVar("span", default="none")
 class TestContextVariables:
     """F28."""
 
-    def test_each_task_sees_the_callers_values_wherever_its_code_runs(self):
+    def test_each_task_sees_the_callers_values_wherever_its_code_runs(self, line):
         def sync_tool() -> str:
             return f"{tenant.get()} {span.get()}"
 
@@ -199,7 +184,7 @@ class TestContextVariables:
         def make(ctx):
             assert span.get() == "root", "another task's value"
             span.set(f"root/{ctx.name}")
-            return agent_calling(server, sync_tool, async_tool)(ctx)
+            return line.agent_calling(server, sync_tool, async_tool)(ctx)
 
         def prompt(ctx):
             assert tenant.get() == "acme"
@@ -220,11 +205,11 @@ class TestContextVariables:
         assert tenant.get() == "nobody"
 
     @pytest.mark.parametrize("how", ["stream", "arun", "kept"])
-    def test_in_every_way_of_running(self, how):
+    def test_in_every_way_of_running(self, line, how):
         import asyncio
 
         def task():
-            return ParallelTask("t", agent=replying(tenant.get))
+            return ParallelTask("t", agent=line.replying(tenant.get))
 
         async def arun():
             tenant.set("acme")
@@ -241,10 +226,10 @@ class TestContextVariables:
         assert contextvars.copy_context().run(work) == "acme"
 
 
-def test_a_shared_agent_stops_others_only_with_fail_fast():
+def test_a_shared_agent_stops_others_only_with_fail_fast(line):
     """F04: a refused task stops others only where that was asked for."""
     with served(by_prompt) as server:
-        worker = assistant(server)
+        worker = line.assistant(server)
         with pytest.raises(RunFailedError) as caught:
             run(
                 [ParallelTask(f"q{i}", f"<q{i}>", agent=lambda: worker) for i in range(4)],
@@ -252,4 +237,4 @@ def test_a_shared_agent_stops_others_only_with_fail_fast():
                 handle_errors="fail_fast",
             )
         assert statuses(caught.value.results) == ["succeeded", "failed", "skipped", "skipped"]
-        assert run([ParallelTask("t", "x", agent=ok(server))]).ok
+        assert run([ParallelTask("t", "x", agent=line.ok(server))]).ok

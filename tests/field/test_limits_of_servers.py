@@ -6,9 +6,8 @@ from collections import deque
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-import httpx
 import pytest
-from agents import ok, run
+from agents import run
 
 from ag2_parallel import ParallelTask, RateLimit
 from ag2_parallel.testing import Fault, ModelServer, Reply
@@ -19,35 +18,35 @@ pytestmark = pytest.mark.usefixtures("no_threads_left")
 class TestFullPools:
     """F19."""
 
-    def trial(self, connections, workers):
+    def trial(self, line, connections, workers):
         with (
             ModelServer(Reply("fine", latency=0.2)) as server,
-            httpx.Client(limits=httpx.Limits(max_connections=connections), timeout=httpx.Timeout(5, pool=0.1)) as own,
+            line.own_client(connections, pool=0.1) as own,
         ):
-            config = server.llm_config(http_client=own)
-            tasks = [ParallelTask(f"t{number}", "x", {"llm_config": config}) for number in range(20)]
+            config = line.agent_config(server, entry={"http_client": own})
+            tasks = [ParallelTask(f"t{number}", "x", config) for number in range(20)]
             results = run(tasks, max_workers=workers, model_retry=100)
             return results, server.ledger
 
-    def test_a_pool_as_large_as_the_workers_is_enough(self):
-        results, ledger = self.trial(4, 4)
+    def test_a_pool_as_large_as_the_workers_is_enough(self, line):
+        results, ledger = self.trial(line, 4, 4)
         assert results.ok
         assert (ledger.count, results.usage.retried_calls) == (20, 0)
 
-    def test_a_full_pool_is_waited_out_and_nothing_is_sent_twice(self):
-        results, ledger = self.trial(2, 20)
+    def test_a_full_pool_is_waited_out_and_nothing_is_sent_twice(self, line):
+        results, ledger = self.trial(line, 2, 20)
         assert results.ok
         assert ledger.count == 20
         assert results.usage.retried_calls > 0
         assert results.usage.unreported_calls == 0, "what was never sent is not charged for"
 
-    def test_where_tries_run_out_the_failure_is_local_and_transient(self):
+    def test_where_tries_run_out_the_failure_is_local_and_transient(self, line):
         with (
             ModelServer(Reply("fine", latency=1)) as server,
-            httpx.Client(limits=httpx.Limits(max_connections=1), timeout=httpx.Timeout(5, pool=0.01)) as own,
+            line.own_client(1, pool=0.01) as own,
         ):
-            config = server.llm_config(http_client=own)
-            tasks = [ParallelTask(f"t{number}", "x", {"llm_config": config}) for number in range(3)]
+            config = line.agent_config(server, entry={"http_client": own})
+            tasks = [ParallelTask(f"t{number}", "x", config) for number in range(3)]
             results = run(tasks, max_workers=3, model_retry=1)
         assert {result.error.kind for result in results.failed} <= {"timeout", "connection"}
         assert all(result.error.retryable for result in results.failed)
@@ -91,11 +90,11 @@ class TestTooMuch:
     )
 
     @pytest.mark.parametrize("number", range(len(HINTS)))
-    def test_all_succeed_without_a_storm(self, number, soak):
+    def test_all_succeed_without_a_storm(self, line, number, soak):
         count, workers, per = (100, 50, 2.0) if soak else (40, 40, 0.8)
         server_side = BusyServer(20, per, self.HINTS[number])
         with ModelServer(server_side) as server:
-            tasks = [ParallelTask(f"t{each}", "x", agent=ok(server)) for each in range(count)]
+            tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(count)]
             results = run(tasks, max_workers=workers, model_retry=6, timeout=60)
         assert results.ok
         assert len(server_side.seen) <= 1.6 * count
@@ -103,18 +102,18 @@ class TestTooMuch:
         after = [at for at, _ in server_side.seen if at > first]
         assert all(sum(at <= other < at + 0.1 for other in after) <= 20 for at in after)
 
-    def test_no_request_before_the_hint(self):
+    def test_no_request_before_the_hint(self, line):
         server_side = BusyServer(5, 1.0, {"retry-after": "1"})
         with ModelServer(server_side) as server:
-            tasks = [ParallelTask(f"t{each}", "x", agent=ok(server)) for each in range(12)]
+            tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(12)]
             assert run(tasks, max_workers=12, model_retry=6).ok
         first = next(at for at, ok in server_side.seen if not ok)
         early = [at for at, _ in server_side.seen if first + 0.3 < at < first + 0.99]
         assert early == []
 
-    def test_a_hint_beyond_the_deadline_fails_fast_and_says_why(self):
+    def test_a_hint_beyond_the_deadline_fails_fast_and_says_why(self, line):
         with ModelServer(Fault.status(429, retry_after=86400)) as server:
-            tasks = [ParallelTask(f"t{each}", "x", agent=ok(server)) for each in range(4)]
+            tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(4)]
             results = run(tasks, timeout=60, model_retry=5)
         for result in results.failed:
             assert result.error.kind == "rate_limit"
@@ -126,26 +125,26 @@ class TestTooMuch:
 LIMITS = {"rate_limits": [RateLimit(requests=1000, per=1), RateLimit(tokens=1e6), RateLimit(concurrent=50)]}
 
 
-def test_limits_start_with_the_task_and_not_with_the_queue():
+def test_limits_start_with_the_task_and_not_with_the_queue(line):
     """F38 with limits on."""
     with ModelServer(Reply("x", latency=0.1)) as server:
-        tasks = [ParallelTask(f"t{each}", "x", agent=ok(server)) for each in range(20)]
+        tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(20)]
         results = run(tasks, max_workers=2, timeout=0.9, **LIMITS)
         assert results.ok
 
 
-def test_no_more_calls_than_workers():
+def test_no_more_calls_than_workers(line):
     """F39 with limits on."""
     with ModelServer(Reply("x", latency=0.05)) as server:
-        tasks = [ParallelTask(f"t{each}", "x", agent=ok(server)) for each in range(12)]
+        tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(12)]
         assert run(tasks, max_workers=3, **LIMITS).ok
         assert server.ledger.peak_in_flight <= 3
 
 
 @pytest.mark.parametrize("count_waiting", [True, False])
-def test_waiting_for_a_limit_may_be_left_out_of_the_time(count_waiting):
+def test_waiting_for_a_limit_may_be_left_out_of_the_time(line, count_waiting):
     with ModelServer("x") as server:
-        tasks = [ParallelTask(f"t{each}", "x", agent=ok(server)) for each in range(4)]
+        tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(4)]
         limit = RateLimit(requests=1, per=0.6)
         results = run(tasks, max_workers=4, timeout=1.0, rate_limits=limit, count_waiting=count_waiting)
         assert results.ok is not count_waiting

@@ -1,7 +1,7 @@
 """F18, F39: descriptors, connections and places at the server are what they should be."""
 
 import pytest
-from agents import Routed, assistant, finished, ok, run, runner, script, served, talkers
+from agents import Routed, finished, run, runner, script, served
 
 from ag2_parallel import ParallelTask
 
@@ -16,7 +16,7 @@ own_client = lambda: assistant(server)  # with a TLS set-up of its own
 agents = [own_client, template, ok(server), template, ok(server)]
 def tasks():
     for i in range(400):
-        if i % 8 == 7: yield ParallelTask(f"t{i}", "hello", {"llm_config": server.llm_config()})
+        if i % 8 == 7: yield ParallelTask(f"t{i}", "hello", agent_config(server))
         else: yield ParallelTask(f"t{i}", "status 400" if i % 50 == 0 else "hello", agent=agents[0 if i % 20 == 0 else 1 + i % 4])
 run(list(tasks())[:8], max_workers=4)
 gc.collect()
@@ -30,10 +30,10 @@ print(descriptors() - base, threading.active_count() - threads)
 """
 
 
-def test_descriptors_and_connections_go_back(tmp_path):
+def test_descriptors_and_connections_go_back(line, tmp_path):
     """F18: 1,200 agents of every form, some of which fail, under `-W error::ResourceWarning`."""
     with served() as server:
-        out, err = finished(script(tmp_path, MANY, server.base_url))
+        out, err = finished(script(tmp_path, MANY, server.base_url, line=line))
         assert server.ledger.wait_for(lambda ledger: ledger.connections == 0)
         assert server.ledger.count >= 1200
         assert server.ledger.peak_in_flight <= 16
@@ -45,10 +45,10 @@ def test_descriptors_and_connections_go_back(tmp_path):
     assert err == ""
 
 
-def test_connections_end_with_the_run_and_are_kept_in_a_with_block():
+def test_connections_end_with_the_run_and_are_kept_in_a_with_block(line):
     """F18."""
     with served() as server:
-        tasks = [ParallelTask(f"t{i}", "hello", agent=assistant(server)) for i in range(8)]
+        tasks = [ParallelTask(f"t{i}", "hello", agent=line.assistant(server)) for i in range(8)]
         assert run(tasks, max_workers=4).ok
         assert server.ledger.wait_for(lambda ledger: ledger.connections == 0)
         with runner(max_workers=4) as kept:
@@ -63,13 +63,13 @@ def test_connections_end_with_the_run_and_are_kept_in_a_with_block():
 
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("form", ["alone", "team", "template"])
-def test_never_more_requests_at_once_than_workers(form, workers):
+def test_never_more_requests_at_once_than_workers(line, form, workers):
     """F39."""
     with served(latency=0.03) as server:
         agent = {
-            "alone": ok(server),
-            "team": lambda ctx: talkers(Routed(ctx, server), 3),
-            "template": assistant(server),
+            "alone": line.ok(server),
+            "team": lambda ctx: line.team(Routed(ctx, server), 3),
+            "template": line.assistant(server),
         }[form]
         tasks = [ParallelTask(f"t{i}", f"{i}", agent=agent, max_turns=3) for i in range(workers * 6)]
         assert run(tasks, max_workers=workers).ok

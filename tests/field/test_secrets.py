@@ -6,7 +6,7 @@ import logging
 import pickle
 
 import pytest
-from agents import agent_calling, assistant, finished, runner, script, served, with_tools
+from agents import finished, runner, script, served
 
 from ag2_parallel import ConfigurationError, ParallelTask
 from ag2_parallel.testing import ModelServer, RecordingObserver
@@ -36,34 +36,33 @@ logging.getLogger().setLevel(logging.DEBUG)
 url, how = sys.argv[1:3]
 KEY = os.environ["OPENAI_API_KEY"] if how == "environment" else sys.stdin.readline().strip()
 own = {} if how == "environment" else {"api_key": KEY}
-config = {"config_list": [{"model": "m", "base_url": url, **own}]}
+model = line.model(url, **own)
 
-def make(): return AssistantAgent("a", llm_config=config)
-def routed(ctx): return AssistantAgent("a", llm_config=ctx.llm_config(config))
+def make(): return agent_of(model)
+def routed(ctx): return agent_of(ctx.llm_config(model))
 def breaking():
-    agent = make()
+    held = []
     def tool() -> str:
-        key, holder = KEY, agent
-        raise RuntimeError(f"cannot reach it with Bearer {KEY} and {config}")
-    agent.register_for_llm(description="tool")(tool)
-    return agent
+        key, holder = KEY, held
+        raise RuntimeError(f"cannot reach it with Bearer {KEY} and {model}")
+    held.append(agent_of(model, tools=[tool]))
+    return held[0]
 def broken_factory():
     agent = make()
-    raise RuntimeError(f"no agent: {config} {agent.llm_config}")
+    raise RuntimeError(f"no agent: {model} {line.model_of(agent)}")
 def sayer(ctx):
     agent = routed(ctx)
     ctx.report(f"built with {KEY}")
-    agent.register_hook("process_message_before_send", lambda sender, message, recipient, silent: message)
     return agent
 
 events = []
 tasks = []
-for name, form in (("config", {"agent_config": {"llm_config": config}}), ("live", {"agent": make()}),
-                   ("factory", {"agent": make}), ("routed", {"agent": routed}), ("pair", {"agent": (make(), make())})):
+for name, form in (("config", {"agent_config": line.described(model)}), ("live", {"agent": make()}),
+                   ("factory", {"agent": make}), ("routed", {"agent": routed}), ("team", {"agent": line.two_of(model)})):
     tasks += [ParallelTask(f"{name} {kind}", kind, max_turns=2, **form) for kind in ("hang", "refused", "repeat", "fine")]
 tasks += [ParallelTask("tool", "call", agent=breaking), ParallelTask("bad factory", "x", agent=broken_factory),
           ParallelTask("sayer", "fine", agent=sayer), ParallelTask("said", f"my key is {KEY}", agent=make)]
-runner = ParallelAgentRunner(timeout=1.5, max_workers=12, llm_config=config, observers=[events.append], console=sys.argv[3], retry=2)
+runner = ParallelAgentRunner(timeout=1.5, max_workers=12, llm_config=model, observers=[events.append], console=sys.argv[3], retry=2)
 print("runner", repr(runner))
 results = runner.run(tasks)
 print("statuses", sorted(set(statuses(results))))
@@ -75,11 +74,10 @@ print("pickle", pickle.dumps(results).decode("latin1"))
 results.to_json("r.json")
 print("json", open("r.json").read(), results.to_dict())
 print("events", [repr(e) for e in events], [json.dumps(e.to_dict()) for e in events])
-for bad in ({"llm_config": {**config, "nonsense": KEY}}, {"llm_config": {"config_list": [{**config["config_list"][0], "temprature": KEY}]}},
-            {"llm_config": config, "nonsense": config}, {"llm_config": KEY}, {"llm_config": config, "name": config}):
+for bad in line.misconfigured(model, KEY):
     try: runner.run([ParallelTask("bad", "x", bad)])
     except ConfigurationError as error: print("refused", error, repr(error))
-try: ParallelAgentRunner(llm_config=config, nonsense=KEY)
+try: ParallelAgentRunner(llm_config=model, nonsense=KEY)
 except ConfigurationError as error: print("refused", error)
 print("whole", flush=True)
 """
@@ -105,12 +103,12 @@ def telling(key):
     ("key", "how", "console"),
     [(KEYS[0], "environment", "prefix"), (KEYS[1], "configuration", "grouped"), (KEYS[2], "configuration", "quiet")],
 )
-def test_a_key_is_nowhere_in_what_a_program_shows_and_keeps(key, how, console, tmp_path):
+def test_a_key_is_nowhere_in_what_a_program_shows_and_keeps(line, key, how, console, tmp_path):
     import subprocess
 
     env = {"OPENAI_API_KEY": key} if how == "environment" else {}
     with served(telling(key)) as server:
-        process = script(tmp_path, PROGRAM, server.base_url, how, console, stdin=subprocess.PIPE, **env)
+        process = script(tmp_path, PROGRAM, server.base_url, how, console, line=line, stdin=subprocess.PIPE, **env)
         process.stdin.write(f"{key}\n")
         out, err = finished(process)
         assert server.ledger.count > 20
@@ -123,27 +121,21 @@ def test_a_key_is_nowhere_in_what_a_program_shows_and_keeps(key, how, console, t
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_that_only_an_agent_holds_is_learnt_before_anything_is_said_of_it(key, caplog, capfd):
+def test_a_key_that_only_an_agent_holds_is_learnt_before_anything_is_said_of_it(line, key, caplog, capfd):
     """The key is in a live agent, or made in a factory, and nowhere in the runner's options."""
 
     def leak() -> str:
         raise RuntimeError(f"with {key}")
 
-    def of(server):
-        class Keyed:
-            llm_config = staticmethod(lambda: server.llm_config(api_key=key))
-
-        return Keyed
-
     seen = RecordingObserver()
     with ModelServer(telling(key)) as server, caplog.at_level(logging.DEBUG):
-        keyed = of(server)
+        keyed = line.model(server.base_url, api_key=key)
         tasks = [
-            ParallelTask("live", "repeat", agent=assistant(keyed)),
-            ParallelTask("factory", "repeat", agent=lambda: assistant(keyed)),
-            ParallelTask("live tool", "call", agent=with_tools(keyed, leak)),
-            ParallelTask("factory tool", "call", agent=agent_calling(keyed, leak)),
-            ParallelTask("refused", "refused", agent=lambda: assistant(keyed)),
+            ParallelTask("live", "repeat", agent=line.agent_of(keyed)),
+            ParallelTask("factory", "repeat", agent=lambda: line.agent_of(keyed)),
+            ParallelTask("live tool", "call", agent=line.agent_of(keyed, tools=[leak])),
+            ParallelTask("factory tool", "call", agent=lambda: line.agent_of(keyed, tools=[leak])),
+            ParallelTask("refused", "refused", agent=lambda: line.agent_of(keyed)),
         ]
         for console in ("quiet", "prefix", "grouped"):
             results = runner(observers=[seen], console=console, timeout=20).run(tasks)
@@ -156,15 +148,9 @@ def test_a_key_that_only_an_agent_holds_is_learnt_before_anything_is_said_of_it(
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_errors_before_the_start_do_not_show_a_key(key):
+def test_errors_before_the_start_do_not_show_a_key(line, key):
     with served() as server:
-        config = server.llm_config(api_key=key)
-        for bad in (
-            {"llm_config": {**config, "nonsense": 1}},
-            {"llm_config": {"config_list": [{**config["config_list"][0], "temperature": "hot"}]}},
-            {"llm_config": config, "nonsense": 1},
-            {"llm_config": config, "description": config},
-        ):
+        for bad in line.misconfigured(line.model(server.base_url, api_key=key), key):
             task = ParallelTask("bad", "x", bad)
             with pytest.raises(ConfigurationError) as caught:
                 runner().run([task])

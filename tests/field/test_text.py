@@ -6,7 +6,7 @@ import sys
 import unicodedata
 
 import pytest
-from agents import agent_calling, assistant, ok, run, served, talkers
+from agents import run, served
 
 from ag2_parallel import ParallelTask, Template
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
@@ -20,21 +20,21 @@ def lines(tag, count=50):
     return "".join(f"<{tag}:{number}>\n" for number in range(count))
 
 
-def by_model(server, tag):
-    """An agent that AG2 shows saying fifty lines."""
-    return ParallelTask(tag, f"after 0.02 {lines(tag)}", agent=ok(server))
+def by_model(line, server, tag):
+    """An agent that is shown saying fifty lines."""
+    return ParallelTask(tag, f"after 0.02 {lines(tag)}", agent=line.ok(server))
 
 
-def by_tool(server, tag):
+def by_tool(line, server, tag):
     """An agent whose tool prints fifty lines, piece by piece."""
 
     def chatty() -> str:
-        for line in lines(tag).splitlines():
-            sys.stdout.write(line[:3])
-            sys.stdout.write(f"{line[3:]}\n")
+        for each in lines(tag).splitlines():
+            sys.stdout.write(each[:3])
+            sys.stdout.write(f"{each[3:]}\n")
         return "printed"
 
-    return ParallelTask(tag, "call", agent=agent_calling(server, chatty))
+    return ParallelTask(tag, "call", agent=line.agent_calling(server, chatty))
 
 
 def said(result, tag):
@@ -45,17 +45,17 @@ def said(result, tag):
 class TestConsole:
     tags = tuple(f"t{number}" for number in range(8))
 
-    def run(self, make, console):
+    def run(self, line, make, console):
         with served() as server:
-            results = run([make(server, tag) for tag in self.tags], max_workers=8, console=console)
+            results = run([make(line, server, tag) for tag in self.tags], max_workers=8, console=console)
         for tag, result in results.items():  # a transcript holds its own lines in all modes
             text = json.dumps([message["content"] for message in result.chat_history])
             assert set(re.findall(r"<(t\d):", text)) <= {tag}
             assert result.output == (lines(tag) if make is by_model else "printed")
         return results
 
-    def test_grouped(self, make, capfd):
-        results = self.run(make, "grouped")
+    def test_grouped(self, line, make, capfd):
+        results = self.run(line, make, "grouped")
         blocks = re.split(r"^===== (t\d) =====\n", capfd.readouterr().out, flags=re.MULTILINE)
         assert blocks[0] == ""
         assert sorted(blocks[1::2]) == sorted(self.tags)
@@ -64,17 +64,17 @@ class TestConsole:
             assert f"\n{lines(tag)}" in f"\n{block}"
             assert results[tag].console == block
 
-    def test_prefixed(self, make, capfd):
-        self.run(make, "prefix")
+    def test_prefixed(self, line, make, capfd):
+        self.run(line, make, "prefix")
         shown = capfd.readouterr().out.splitlines()
-        assert all(re.match(r"t\d \| ", line) for line in shown)
+        assert all(re.match(r"t\d \| ", each) for each in shown)
         for tag in self.tags:
-            own = [line.removeprefix(f"{tag} | ") for line in shown if line.startswith(f"{tag} | ")]
-            assert lines(tag) in "".join(f"{line}\n" for line in own)
-        assert not [line for line in shown if len(set(re.findall(r"t\d", line.replace("after", "")))) > 1]
+            own = [each.removeprefix(f"{tag} | ") for each in shown if each.startswith(f"{tag} | ")]
+            assert lines(tag) in "".join(f"{each}\n" for each in own)
+        assert not [each for each in shown if len(set(re.findall(r"t\d", each.replace("after", "")))) > 1]
 
-    def test_quiet(self, make, capfd):
-        results = self.run(make, "quiet")
+    def test_quiet(self, line, make, capfd):
+        results = self.run(line, make, "quiet")
         out = capfd.readouterr().out
         if make is by_model:
             assert out == ""
@@ -108,10 +108,10 @@ UNSENDABLE = {
 
 
 @pytest.mark.parametrize("console", ["quiet", "prefix", "grouped"])
-def test_every_text_that_can_be_sent_arrives_as_it_is(console, tmp_path, capfd):
+def test_every_text_that_can_be_sent_arrives_as_it_is(line, console, tmp_path, capfd):
     with served() as server:
         results = run(
-            [ParallelTask(name, text, agent=ok(server)) for name, text in SENT.items()],
+            [ParallelTask(name, text, agent=line.ok(server)) for name, text in SENT.items()],
             console=console,
             retry=3,
             max_workers=4,
@@ -127,28 +127,34 @@ def test_every_text_that_can_be_sent_arrives_as_it_is(console, tmp_path, capfd):
 
 
 PLACES = {
-    "prompt": lambda server, text: {"prompt": text, "agent": ok(server)},
-    "message": lambda server, text: {"prompt": {"role": "user", "content": text}, "agent": ok(server)},
-    "messages": lambda server, text: {"prompt": [{"role": "user", "content": text}] * 2, "agent": ok(server)},
-    "function": lambda server, text: {"prompt": lambda ctx: text, "agent": ok(server)},
-    "template": lambda server, text: {
+    "prompt": lambda line, server, text: {"prompt": text, "agent": line.ok(server)},
+    "message": lambda line, server, text: {"prompt": {"role": "user", "content": text}, "agent": line.ok(server)},
+    "messages": lambda line, server, text: {
+        "prompt": [{"role": "user", "content": text}] * 2,
+        "agent": line.ok(server),
+    },
+    "function": lambda line, server, text: {"prompt": lambda ctx: text, "agent": line.ok(server)},
+    "template": lambda line, server, text: {
         "prompt": Template("{{ context.x }}"),
-        "agent": ok(server),
+        "agent": line.ok(server),
         "context": {"x": text},
     },
-    "config": lambda server, text: {"prompt": text, "agent_config": {"llm_config": server.llm_config()}},
-    "live agent": lambda server, text: {"prompt": text, "agent": assistant(server)},
-    "group": lambda server, text: {"prompt": text, "agent": talkers(server), "max_turns": 4},
-    "system message": lambda server, text: {"prompt": "x", "agent": lambda: assistant(server, system_message=text)},
+    "config": lambda line, server, text: {"prompt": text, "agent_config": line.agent_config(server)},
+    "live agent": lambda line, server, text: {"prompt": text, "agent": line.assistant(server)},
+    "group": lambda line, server, text: {"prompt": text, "agent": line.team(server), "max_turns": 4},
+    "system message": lambda line, server, text: {
+        "prompt": "x",
+        "agent": lambda: line.assistant(server, system=text),
+    },
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_cannot_be_sent_fails_at_once_and_says_why(place, tmp_path, capfd):
+def test_what_cannot_be_sent_fails_at_once_and_says_why(line, place, tmp_path, capfd):
     """F26: however often it may be tried."""
     with served() as server:
-        tasks = [ParallelTask(name, **PLACES[place](server, text)) for name, text in UNSENDABLE.items()]
-        results = run([*tasks, ParallelTask("other", "fine", agent=ok(server))], retry=3, console="prefix")
+        tasks = [ParallelTask(name, **PLACES[place](line, server, text)) for name, text in UNSENDABLE.items()]
+        results = run([*tasks, ParallelTask("other", "fine", agent=line.ok(server))], retry=3, console="prefix")
         assert [request.text for request in server.ledger.requests] == ["fine"]
     assert [result.name for result in results.succeeded] == ["other"]
     for result in results.failed:
@@ -165,29 +171,29 @@ def test_what_cannot_be_sent_fails_at_once_and_says_why(place, tmp_path, capfd):
 HALF = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "\ud83d"}}]}
 
 
-def test_half_a_pair_from_a_model_may_be_whole_in_the_next_attempt():
+def test_half_a_pair_from_a_model_may_be_whole_in_the_next_attempt(line):
     """F26: within a conversation nothing is sent again."""
-    with ModelServer([HALF, "whole", "TERMINATE"]) as server:
-        tasks = [ParallelTask("t", "hello", agent=talkers(server), max_turns=6)]
+    with ModelServer([HALF, "whole", line.LAST_WORD]) as server:
+        tasks = [ParallelTask("t", "hello", agent=line.short_team(server), max_turns=6)]
         result = run(tasks, retry=3)["t"]
         assert result.ok
         assert (result.output, result.attempts, server.ledger.count) == ("whole", 2, 3)
     with ModelServer(HALF) as server:
-        result = run([ParallelTask("t", "hello", agent=talkers(server), max_turns=6)])["t"]
+        result = run([ParallelTask("t", "hello", agent=line.team(server), max_turns=6)])["t"]
         assert server.ledger.count == 1
     assert (result.status, result.error.kind) == ("failed", "invalid_answer")
     assert "half of a surrogate pair" in result.error.message
     assert len(result.chat_history) == 2
 
 
-def test_half_a_pair_from_a_tool_is_not_sent_again():
+def test_half_a_pair_from_a_tool_is_not_sent_again(line):
     """F26."""
 
     def tool() -> str:
         return "\udc97"
 
     with ModelServer(Reply(tool_calls=[ToolCall("tool")])) as server:
-        result = run([ParallelTask("t", "hello", agent=agent_calling(server, tool))])["t"]
+        result = run([ParallelTask("t", "hello", agent=line.agent_calling(server, tool))])["t"]
         assert server.ledger.count == 1
     assert (result.status, result.error.kind) == ("failed", "invalid_answer")
     assert len(result.chat_history) >= 2

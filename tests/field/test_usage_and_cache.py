@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from agents import Routed, agent_calling, assistant, ok, run, served, talkers
+from agents import Routed, run, served
 
 from ag2_parallel import ParallelTask, RetryPolicy
 from ag2_parallel.testing import Fault, ModelServer, Reply
@@ -18,30 +18,30 @@ class TestRetries:
 
     FORMS = ("config", "live agent", "factory", "own retries of the SDK")
 
-    def task(self, form, server):
+    def task(self, line, form, server):
         if form == "config":
-            return ParallelTask("t", "x", {"llm_config": server.llm_config()})
+            return ParallelTask("t", "x", line.agent_config(server))
         if form == "live agent":
-            return ParallelTask("t", "x", agent=assistant(server))
+            return ParallelTask("t", "x", agent=line.assistant(server))
         if form == "factory":
-            return ParallelTask("t", "x", agent=lambda: assistant(server))
-        return ParallelTask("t", "x", {"llm_config": server.llm_config(max_retries=7)})
+            return ParallelTask("t", "x", agent=lambda: line.assistant(server))
+        return ParallelTask("t", "x", line.agent_config(server, entry={"max_retries": 7}))
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_one_owner_of_retries(self, form):
+    def test_one_owner_of_retries(self, line, form):
         with ModelServer(Fault.status(429)) as server:
-            results = run([self.task(form, server)], model_retry=RetryPolicy(3, **QUICK))
+            results = run([self.task(line, form, server)], model_retry=RetryPolicy(3, **QUICK))
             assert server.ledger.count == 3
         result = results["t"]
         assert (result.attempts, result.usage.retried_calls) == (1, 2)
         assert (result.error.kind, result.error.status_code) == ("rate_limit", 429)
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_the_report_states_both_numbers(self, form):
+    def test_the_report_states_both_numbers(self, line, form):
         with ModelServer(Fault.status(503)) as server:
-            result = run([self.task(form, server)], model_retry=RetryPolicy(3, **QUICK), retry=RetryPolicy(2, **QUICK))[
-                "t"
-            ]
+            result = run(
+                [self.task(line, form, server)], model_retry=RetryPolicy(3, **QUICK), retry=RetryPolicy(2, **QUICK)
+            )["t"]
             assert (result.attempts, result.usage.retried_calls) == (2, 4)
             assert server.ledger.count == result.attempts + result.usage.retried_calls
 
@@ -56,39 +56,31 @@ class TestRetries:
             (Fault.status(429, code="insufficient_quota"), "quota"),
         ],
     )
-    def test_what_cannot_go_away_is_asked_once(self, fault, kind):
+    def test_what_cannot_go_away_is_asked_once(self, line, fault, kind):
         with ModelServer(fault) as server:
-            result = run([self.task("factory", server)], model_retry=RetryPolicy(5, **QUICK))["t"]
+            result = run([self.task(line, "factory", server)], model_retry=RetryPolicy(5, **QUICK))["t"]
             assert server.ledger.count == 1
         assert (result.error.kind, result.attempts) == (kind, 1)
 
-    def test_the_deadline_caps_too(self):
+    def test_the_deadline_caps_too(self, line):
         with ModelServer(Fault.status(429, retry_after=30)) as server:
-            result = run([self.task("factory", server)], timeout=20)["t"]
+            result = run([self.task(line, "factory", server)], timeout=20)["t"]
             assert server.ledger.count == 1
         assert result.status == "failed"
         assert result.duration < 10
         assert "30 s" in f"{result.error.message} {result.error.retry_after} s"
 
 
-def sharing_a_client(server):
-    """Three agents that speak through one client object."""
-    team = talkers(server, 3)
-    for agent in team[1:]:
-        agent.client = team[0].client
-    return team
-
-
 class TestCounting:
     """F22."""
 
     @pytest.mark.parametrize("form", ["shared client", "own clients", "template"])
-    def test_usage_is_the_servers_own(self, form):
+    def test_usage_is_the_servers_own(self, line, form):
         with served() as server:
-            template = sharing_a_client(server)
+            template = line.sharing_a_client(server)
             agent = {
-                "shared client": lambda ctx: sharing_a_client(Routed(ctx, server)),
-                "own clients": lambda: talkers(server, 3),
+                "shared client": lambda ctx: line.sharing_a_client(Routed(ctx, server)),
+                "own clients": lambda: line.team(server, 3),
                 "template": template,
             }[form]
             for _ in range(2):
@@ -104,7 +96,7 @@ class TestCounting:
                 assert {result.usage.calls for result in results.values()} == {3}
                 assert results.usage.cost is None, "the price of no model here is known"
 
-    def test_spent_tokens_count_whatever_became_of_the_task(self):
+    def test_spent_tokens_count_whatever_became_of_the_task(self, line):
         """Failures, time limits and retries of both sorts."""
 
         def reply(request):
@@ -120,7 +112,7 @@ class TestCounting:
         with ModelServer(reply) as server:
             tasks = [
                 ParallelTask(
-                    f"{kind}{i}", f"<{kind}>", agent=lambda ctx: sharing_a_client(Routed(ctx, server)), max_turns=4
+                    f"{kind}{i}", f"<{kind}>", agent=lambda ctx: line.sharing_a_client(Routed(ctx, server)), max_turns=4
                 )
                 for kind in ("fine", "hang", "fail", "busy")
                 for i in range(5)
@@ -145,9 +137,9 @@ class TestCounting:
             assert result.usage.total_tokens > 0
         assert {results[f"fail{i}"].attempts for i in range(5)} == {2}
 
-    def test_known_prices_and_unknown_numbers(self):
+    def test_known_prices_and_unknown_numbers(self, classic):
         def config(server, **entry):
-            return {"llm_config": server.llm_config(**entry)}
+            return classic.agent_config(server, entry=entry)
 
         with ModelServer(Reply("x", usage=(1000, 500))) as server, ModelServer("x", include_usage=False) as silent:
             results = run(
@@ -170,12 +162,12 @@ class TestCache:
     """F23."""
 
     @pytest.mark.parametrize("form", ["config", "factory", "live agent"])
-    def test_the_same_prompt_is_asked_every_time(self, form, tmp_path):
+    def test_the_same_prompt_is_asked_every_time(self, line, form, tmp_path):
         with contextlib.chdir(tmp_path), ModelServer(lambda request: f"joke {request.number}") as server:
-            live = assistant(server)
+            live = line.assistant(server)
             made = {
-                "config": {"agent_config": {"llm_config": server.llm_config(temperature=0.9)}},
-                "factory": {"agent": ok(server)},
+                "config": {"agent_config": line.agent_config(server, entry={"temperature": 0.9})},
+                "factory": {"agent": line.ok(server)},
                 "live agent": {"agent": live},
             }[form]
             for run_number in (1, 2):
@@ -185,13 +177,13 @@ class TestCache:
             assert list(tmp_path.iterdir()) == []
 
 
-def test_tools_and_their_rounds_are_counted():
+def test_tools_and_their_rounds_are_counted(line):
     """F22."""
 
     def tool() -> str:
         return "result"
 
     with served() as server:
-        results = run([ParallelTask(f"t{i}", "call", agent=agent_calling(server, tool)) for i in range(5)])
+        results = run([ParallelTask(f"t{i}", "call", agent=line.agent_calling(server, tool)) for i in range(5)])
         assert results.usage.total_tokens == server.ledger.tokens_sent
         assert results.usage.calls == server.ledger.count == 10

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from agents import INSTALLED
 
 from ag2_parallel.testing import Fault, ModelServer
 
@@ -35,11 +36,11 @@ def assert_no_comparison(out):
         assert figured not in out
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The demonstration as it is without any option, run once."""
+@pytest.fixture(scope="module", params=[*INSTALLED[:1], *(f"--framework={line}" for line in INSTALLED[1:])])
+def demo(tmp_path_factory, request):
+    """The demonstration as it is without any option, and on the other line of AG2, each run once."""
     place = tmp_path_factory.mktemp("demo")
-    done = run(cwd=place)
+    done = run(*[option for option in [request.param] if option.startswith("--")], cwd=place)
     assert done.returncode == 0, done.stderr
     return done, place
 

@@ -40,6 +40,11 @@ EXPECTED = {
         r"letter 1: Review\(product='kettle', stars=4\) after 2 model calls",
         r"letter 2: Review\(product='lamp', stars=4\) after 1 model calls",
     ],
+    "ag2_agents": [
+        r"a rose is a rose: \[scripted\] It has 5 words\.",
+        r"team: \[scripted\] The writer writes\.",
+        r"the team: user > planner > writer",
+    ],
     "diagnostic_teams": [
         r"drug interactions: succeeded, [\d.]+ s, 4 calls: \[scripted answer\] The supervisor of the drug .*",
         r"assessment: succeeded, [\d.]+ s, 1 calls: \[scripted answer\] The senior physician decides",

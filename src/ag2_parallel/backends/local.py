@@ -37,8 +37,8 @@ class RunningAttempt(Protocol):
 class Signal(Protocol):
     """How an attempt is told to stop."""
 
-    def set(self, reason: str) -> None:
-        """Raise at the next checkpoint."""
+    def set(self, reason: str, first: Callable[[], None]) -> None:
+        """Raise at the next checkpoint; `first` is called before coroutines are cancelled."""
 
     def insist(self) -> None:
         """Raise at every checkpoint."""
@@ -78,8 +78,8 @@ class LocalBackend:
     def stop(self, index: int, attempt: int, reason: str) -> None:
         """See `ports.Backend`."""
         running = self._attempts[index, attempt]
-        running.signal.set(reason)
-        running.gate.cut(reason)
+        # Cut first: a coroutine that is cancelled gives its call up, which then could not be told from none at all.
+        running.signal.set(reason, lambda: running.gate.cut(reason))
 
     def insist(self, index: int, attempt: int) -> None:
         """See `ports.Backend`."""

@@ -48,6 +48,7 @@ def _program(
 @app.command()
 def demo(  # noqa: PLR0913 - typer reads the options from the signature
     *,
+    framework: Annotated[str | None, typer.Option(help="classic or ag2; default: what is installed.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Ask this OpenAI-compatible server; goes with --model.")] = None,
     model: Annotated[str | None, typer.Option(help="Name of the model at --base-url.")] = None,
     api_key_env: Annotated[
@@ -80,6 +81,7 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
         from ag2_parallel.cli.demo.options import DemoOptions
 
         options = DemoOptions(
+            framework=framework,
             base_url=base_url,
             model=model,
             api_key_env=api_key_env,

@@ -46,6 +46,10 @@ _HALF_A_PAIR_HINT: Final = (
 _KIND_OF_CLASS: Final[Mapping[str, str]] = {
     "TaskStopped": "stopped",
     "UncertainEffectError": "uncertain",
+    "HumanInputError": "human_input",  # AG2 1.x
+    "ConfigNotProvidedError": "configuration",
+    "UnsupportedInputError": "configuration",
+    "UnsupportedToolError": "configuration",
     "APITimeoutError": "timeout",
     "TimeoutException": "timeout",  # httpx and its kin
     "Timeout": "timeout",  # requests
@@ -154,7 +158,7 @@ def _kind(exc: BaseException) -> str:
         return "configuration"
     names = {cls.__name__ for cls in type(exc).__mro__}
     by_class = next((kind for name, kind in _KIND_OF_CLASS.items() if name in names), None)
-    if by_class in {"timeout", "stopped", "uncertain", "content_filter"}:
+    if by_class in {"timeout", "stopped", "uncertain", "content_filter", "human_input", "configuration"}:
         return str(by_class)
     if by_class == "provider" or _is_answer(exc):
         return _answer(exc).kind

@@ -63,7 +63,7 @@ def validated(output_type: Any, text: str) -> Any:
         except ValidationError as error:
             if not is_model(output_type):
                 wrong = error
-    raise InvalidAnswerError(_told(wrong)) from wrong
+    raise InvalidAnswerError(told(wrong)) from wrong
 
 
 def validated_value(output_type: Any, value: Any) -> Any:
@@ -79,7 +79,7 @@ def validated_value(output_type: Any, value: Any) -> Any:
     try:
         return _adapter(output_type).validate_python(value)
     except ValidationError as error:
-        raise InvalidAnswerError(_told(error)) from error
+        raise InvalidAnswerError(told(error)) from error
 
 
 def asked_again(problem: InvalidAnswerError) -> str:
@@ -90,8 +90,8 @@ def asked_again(problem: InvalidAnswerError) -> str:
     )
 
 
-def _told(error: Any) -> str:
-    """Pydantic's findings, one a line, without its links."""
+def told(error: Any) -> str:
+    """What pydantic found wrong with an answer, one finding a line, without its links."""
     lines = [
         f"- {'.'.join(map(str, item['loc'])) or 'the answer'}: {item['msg']}"
         for item in error.errors(include_url=False, include_context=False)[:20]

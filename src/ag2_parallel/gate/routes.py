@@ -61,18 +61,13 @@ class Way:
 
     @property
     def limited(self) -> bool:
-        """Whether anything but the pace applies."""
-        return len(self.route.limits) > 1
+        """Whether anything applies but the pace and the system's own limit."""
+        return len(self.route.limits) > 2
 
     @property
     def listens(self) -> bool:
         """Whether the headers of answers say something."""
         return self.announced is not None
-
-    @property
-    def limited(self) -> bool:
-        """Whether anything applies but the pace and the system's own limit."""
-        return len(self.route.limits) > 2
 
 
 class Routes:

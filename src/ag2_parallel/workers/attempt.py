@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ag2_parallel.errors import ConfigurationError, UnsupportedAgentError
 from ag2_parallel.events import AgentEvent, ModelCallFinished, RunWarning, TaskReported
 from ag2_parallel.once import EFFECTS
-from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, Work
+from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, T, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.spans import Trace
 from ag2_parallel.tasks import TaskContext, safe_file_name
@@ -26,7 +26,7 @@ from ag2_parallel.workers.rejection import refuse_rejected
 from ag2_parallel.workers.stop_signal import StopSignal
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from ag2_parallel.events import Event
     from ag2_parallel.ports import AttemptOrder, BackendListener, Framework
@@ -100,10 +100,10 @@ class Attempt:
             with self.signal.user_code():
                 answer = self._answer()
         except BaseException as error:
-            how = "cut" if self.signal.interrupted or getattr(self.gate, "was_cut", False) else "unwound"
+            self._coroutines.close()  # a blocking tool may have to be interrupted yet
+            how = "cut" if self.signal.cut_short or getattr(self.gate, "was_cut", False) else "unwound"
             return AttemptOutcome(error=self._error(error), ended="returned" if self.signal.reason is None else how)
-        finally:
-            self._coroutines.close()
+        self._coroutines.close()
         return AttemptOutcome(answer=answer)
 
     def _error(self, error: BaseException) -> TaskError:
@@ -159,13 +159,13 @@ class Attempt:
         if self.order.task.run is not None:
             return self._services.frameworks.functions
         if agent is None:
-            return self._services.frameworks.classic
+            return self._services.frameworks.building(self.order.task)
         framework = self._services.frameworks.recognising(agent)
         if framework is not None:
             return framework
         raise UnsupportedAgentError(
             f'task "{self.order.task.name}": its agent is of type {type(agent).__name__}, which cannot be run; '
-            "return an AG2 agent, a pair, a list of agents, a GroupChat or a Pattern"
+            "return an AG2 agent, a team of a kind that the documentation lists, or a pair or list of agents"
         )
 
     def _accept(self, answer: Answer) -> None:
@@ -257,6 +257,10 @@ class Attempt:
         """See `ports.AttemptScope`."""
         return self._coroutines.run(coroutine)
 
+    async def run_blocking(self, function: Callable[[], T]) -> T:
+        """See `ports.AttemptScope`."""
+        return await self._coroutines.blocking.run(function)
+
     def ask(self, request: HumanInputRequest) -> str:
         """See `ports.AttemptScope`."""
         return self._services.questions.ask(request, self, self.signal.on_stop)
@@ -319,7 +323,7 @@ class Attempt:
     def llm_config(self, config: Any) -> Any:
         """See `TaskContext.llm_config`."""
         with self.signal.own_code() if self.signal.reason is not None else nullcontext():
-            return self._services.frameworks.classic.routed(config, self)
+            return self._services.frameworks.routing(config).routed(config, self)
 
     # ---- for the backend
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import TaskStopped
+from ag2_parallel.workers.blocking_calls import BlockingCalls
 from ag2_parallel.workers.private_loop import PrivateLoop, finish, watched
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Coroutines:
         self._signal = signal
         self._name = name
         self._loop: PrivateLoop | None = None
+        self.blocking = BlockingCalls(threads, signal)
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to its end; see `ports.AttemptScope.run_coroutine`."""
@@ -38,7 +40,8 @@ class Coroutines:
         except RuntimeError:
             if self._loop is None:
                 self._loop = PrivateLoop(self._threads)
-            return self._run_on(self._loop, coroutine, None)
+            if not self._loop.is_running():  # it is where a blocking tool of a coroutine on it calls
+                return self._run_on(self._loop, coroutine, None)
         return self._run_beside(coroutine)
 
     def _run_on(
@@ -77,9 +80,10 @@ class Coroutines:
         return value
 
     def close(self) -> None:
-        """Let what was left behind unwind, and close the loop."""
-        if self._loop is not None:
-            finish(self._loop, within=_UNWINDS)
+        """Let what was left behind unwind, wait for blocking calls, and close the loop."""
+        loop = self._loop
+        if loop is not None:
+            finish(loop, within=_UNWINDS, before_closing=lambda: self.blocking.join(loop))
 
 
 def _call(loop: PrivateLoop, function: Callable[[], object]) -> None:

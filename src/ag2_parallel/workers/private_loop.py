@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ag2_parallel.workers.daemon_threads import DaemonExecutor, DaemonThreads
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
 
 class _LazySelector(selectors.BaseSelector):
@@ -105,8 +105,8 @@ class PrivateLoop(asyncio.SelectorEventLoop):
             super()._make_self_pipe()  # type: ignore[misc]
 
 
-def finish(loop: PrivateLoop, *, within: float) -> None:
-    """Cancel what is left on the loop, give it `within` seconds to unwind, and close the loop."""
+def finish(loop: PrivateLoop, *, within: float, before_closing: Callable[[], None] = lambda: None) -> None:
+    """Cancel what is left on the loop, give it `within` seconds to unwind, call `before_closing`, and close the loop."""
     leftovers = asyncio.all_tasks(loop)
     for task in leftovers:
         task.cancel()
@@ -121,6 +121,7 @@ def finish(loop: PrivateLoop, *, within: float) -> None:
             task._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001 - given up on purpose, and the result says so
     with contextlib.suppress(BaseException):
         loop.run_until_complete(asyncio.wait_for(loop.shutdown_asyncgens(), within))
+    before_closing()
     loop.close()
 
 

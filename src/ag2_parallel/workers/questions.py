@@ -55,7 +55,8 @@ class Questions:
             who = f'agent "{request.agent}"' if request.agent else "an agent"
             msg = (
                 f'task "{request.task}": {who} asked for human input ({request.prompt.strip()!r}) and nobody is there to answer; '
-                'set human_input_mode="NEVER" on the agent, or pass human_input=your_function to the runner'
+                'pass human_input=your_function to the runner, or let the agent ask nobody (human_input_mode="NEVER" in AG2 '
+                "Classic, a hitl_hook of its own in AG2 1.x)"
             )
             raise HumanInputRefusedError(msg)
         with scope.waiting():

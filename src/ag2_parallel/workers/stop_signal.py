@@ -11,6 +11,8 @@ that it lands in the user's code and never between two lines of ours, the thread
 in the user's code, and both sides do that under one lock. It is only ever raised once, and only in a
 thread that used processor time since the last look: one that is blocked in a C call would not notice
 before it comes back, and CPython 3.11 can lock up on it while tracing is on.
+
+A further thread that works for the attempt, as a blocking tool's does, has a branch of the signal.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ag2_parallel.errors import TaskStopped
@@ -42,7 +44,9 @@ class StopSignal:
         """Not set."""
         self.reason: str | None = None
         self.interrupted = False
-        """Whether the signal was raised inside running code."""
+        """Whether the signal was raised inside the thread's running code."""
+        self.cut_short = False
+        """Whether it was raised inside running code of this thread or of a branch's."""
         self._insisting = False
         self._raised = 0
         self._lock = threading.Lock()
@@ -50,14 +54,23 @@ class StopSignal:
         self._in_user_code = False
         self._processor_time: float | None = None
         self._on_stop: list[Callable[[], None]] = []
+        self._branches: list[StopSignal] = []
 
-    def set(self, reason: str) -> None:
-        """Make the next checkpoint raise. Only the first reason counts."""
+    def set(self, reason: str, first: Callable[[], None] = lambda: None) -> None:
+        """Make the next checkpoint raise. Only the first reason counts.
+
+        Args:
+            reason: Why.
+            first: Called once the signal is set, before anybody else is told.
+        """
         with self._lock:
             if self.reason is not None:
                 return
             self.reason = reason
-            callbacks = list(self._on_stop)
+            callbacks, branches = list(self._on_stop), list(self._branches)
+        first()
+        for branch in branches:
+            branch.set(reason)
         for callback in callbacks:
             callback()
 
@@ -66,16 +79,25 @@ class StopSignal:
         with self._lock:
             self._insisting = True
             self._processor_time = self._used()
-            callbacks = list(self._on_stop)
+            callbacks, branches = list(self._on_stop), list(self._branches)
+        for branch in branches:
+            branch.insist()
         for callback in callbacks:
             callback()
 
     def interrupt(self) -> bool:
-        """Raise the signal inside the thread's running code, if that is the user's; once.
+        """Raise the signal inside the running code of its threads, where that is the user's; once in each.
 
         Returns:
-            Whether that is done with. False: the thread is blocked or in our code; ask again later.
+            Whether that is done with. False: a thread is blocked or in our code; ask again later.
         """
+        with self._lock:
+            branches = list(self._branches)
+        done = [branch.interrupt() for branch in branches]
+        self.cut_short = self.cut_short or any(branch.interrupted for branch in branches)
+        return self._interrupt_own() and all(done)
+
+    def _interrupt_own(self) -> bool:
         with self._lock:
             if self.interrupted or self._thread is None:
                 return True
@@ -83,7 +105,7 @@ class StopSignal:
             blocked = before is not None and (self._processor_time or 0.0) - before < _RUNNING
             if blocked or not self._in_user_code:
                 return False
-            self.interrupted = True
+            self.interrupted = self.cut_short = True
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(TaskStopped))
 
             return True
@@ -125,6 +147,23 @@ class StopSignal:
         raise TaskStopped(self.reason or "cancelled")
 
     @contextmanager
+    def branch(self) -> Iterator[StopSignal]:
+        """While inside, a signal of its own for a further thread: set, insisted on and raised with this one."""
+        made = StopSignal()
+        with self._lock:
+            self._branches.append(made)
+            reason, insisting = self.reason, self._insisting
+        if reason is not None:
+            made.set(reason)
+        if insisting:
+            made.insist()
+        try:
+            yield made
+        finally:
+            with self._lock:
+                self._branches.remove(made)
+
+    @contextmanager
     def user_code(self) -> Iterator[None]:
         """Mark what runs inside, on this thread, as the user's."""
         self._thread = threading.get_ident()
@@ -138,6 +177,16 @@ class StopSignal:
     @contextmanager
     def own_code(self) -> Iterator[None]:
         """Mark what runs inside as ours again, for calls from the user's code into the package."""
+        with self._lock:
+            signals = [self, *self._branches]
+        with ExitStack() as stack:
+            for signal in signals:
+                stack.enter_context(signal.own_code_here())
+            yield
+
+    @contextmanager
+    def own_code_here(self) -> Iterator[None]:
+        """The same for this signal's own thread, its branches left aside."""
         with self._lock:
             inside = self._in_user_code and self._thread == threading.get_ident()
             if inside:

@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from agents import INSTALLED
 
 from ag2_parallel.cli.demo.figures import figures, span
-from ag2_parallel.cli.demo.models import open_model
+from ag2_parallel.cli.demo.lines import agents_of, chosen
+from ag2_parallel.cli.demo.models import DemoModel, open_model
 from ag2_parallel.cli.demo.options import DemoOptions
 from ag2_parallel.cli.demo.reports import make_folder, report, write_reports
 from ag2_parallel.cli.demo.scripted import LABEL, SECONDS_A_MINUTE, ScriptedAnswers
@@ -81,14 +83,22 @@ def test_a_key_that_is_not_in_the_environment_is_a_configuration_error():
         pass
 
 
-def test_the_case_has_the_five_teams_with_four_roles_each_and_says_that_it_is_invented():
+@pytest.mark.parametrize("framework", INSTALLED)
+def test_the_case_has_the_five_teams_with_four_roles_each_and_says_that_it_is_invented(framework):
     case = read_case(brief=False)
     assert [team.name for team in case.teams] == TEAMS
     assert all(list(team.answers) == list(ROLES) for team in case.teams)
     assert "The patient is invented. Nothing here is medical advice." in case.text
-    tasks = case.tasks({})
+    tasks = case.tasks(agents_of(framework, DemoModel({"config_list": [{"model": "m"}]}, "told")))
     assert [task.name for task in tasks] == [*TEAMS, ASSESSMENT]
     assert tasks[-1].depends_on == TEAMS
+
+
+def test_a_line_that_is_not_there_is_refused():
+    assert chosen(None) == INSTALLED[0]
+    assert chosen(INSTALLED[-1]) == INSTALLED[-1]
+    with pytest.raises(ConfigurationError, match="--framework: ag1 is none of classic, ag2"):
+        chosen("ag1")
 
 
 def test_small_models_are_told_the_first_section_alone():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.demo.figures import figures
+from ag2_parallel.cli.demo.lines import agents_of, chosen
 from ag2_parallel.cli.demo.models import open_model
 from ag2_parallel.cli.demo.reports import make_folder, write_reports
 from ag2_parallel.cli.demo.shortfall import shortfall
@@ -50,6 +51,7 @@ class Demonstration:
             ConfigurationError: If something is missing, or the folder or a report cannot be written.
             RunInterrupted: After Ctrl-C; the reports of what was done are written.
         """
+        framework = chosen(self._options.framework)
         together, alone = self._runner(self._options.workers), self._runner(1)
         case = read_case(brief=self._options.real)
         if self._options.real:
@@ -57,7 +59,7 @@ class Demonstration:
         with open_model(self._options, case) as model:
             make_folder(self._folder)
             self._say(f"{case.text.partition(chr(10))[0].removeprefix('# ')}. {DISCLAIMER} {model.told}")
-            tasks = case.tasks(model.llm_config)
+            tasks = case.tasks(agents_of(framework, model))
             self._say("all teams at once:")
             side_by_side = self._side_by_side(together, case, model, tasks)
             one_by_one = None

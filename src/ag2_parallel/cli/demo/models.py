@@ -23,7 +23,7 @@ class DemoModel:
     """A model that is there to be asked.
 
     Attributes:
-        llm_config: AG2's configuration for it.
+        llm_config: AG2 Classic's configuration for it, with one entry.
         told: One sentence about it for people.
         scripted: Whether no model answers, but a file.
         address: Of a server that somebody else runs; None: the demonstration started its own.

@@ -19,6 +19,7 @@ class DemoOptions:
     """Options of `ag2-parallel demo`, checked.
 
     Attributes:
+        framework: "classic" or "ag2"; None: Classic where it is installed.
         base_url: An OpenAI-compatible server to ask; None: none.
         model: The model's name there.
         api_key_env: Name of the environment variable that holds its key.
@@ -34,6 +35,7 @@ class DemoOptions:
         ConfigurationError: With every problem.
     """
 
+    framework: str | None = None
     base_url: str | None = None
     model: str | None = None
     api_key_env: str | None = None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ag2_parallel.tasks import ParallelTask, Template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ag2_parallel.tasks import TaskContext
+    from ag2_parallel.cli.demo.lines import Agents
 
 ASSESSMENT: Final = "assessment"
 """Name of the task that depends on all teams."""
@@ -90,18 +90,22 @@ class Case:
         """Titles of all tasks by their names, in their order."""
         return {team.name: team.title for team in self.teams} | {ASSESSMENT: "Final assessment"}
 
-    def tasks(self, llm_config: dict[str, Any]) -> list[ParallelTask]:
+    def tasks(self, agents: Agents) -> list[ParallelTask]:
         """One task for each team, and the assessment that depends on all of them."""
         tasks = [
-            ParallelTask(team.name, team.question, agent=_group_chat(self, team, llm_config)) for team in self.teams
+            ParallelTask(team.name, team.question, agent=agents.of_team(self._members(team))) for team in self.teams
         ]
         assessment = ParallelTask(
             ASSESSMENT,
             Template(_ASSESSMENT_PROMPT),
-            agent=_assessor(self, llm_config),
+            agent=agents.of_one("senior_physician", self.assessor_message),
             depends_on=[team.name for team in self.teams],
         )
         return [*tasks, assessment]
+
+    def _members(self, team: Team) -> dict[str, str]:
+        """A team's agents in the order in which they speak: name and instructions."""
+        return {f"{team.name}_{role}": self.system_message(team, role) for role in ROLES}
 
 
 def read_case(*, brief: bool) -> Case:
@@ -119,38 +123,3 @@ def read_case(*, brief: bool) -> Case:
         assessment_minutes=data["assessment"]["minutes"],
         assessment_answer=data["assessment"]["answer"],
     )
-
-
-def _group_chat(case: Case, team: Team, llm_config: dict[str, Any]) -> Any:
-    """A factory: fresh agents for every attempt."""
-
-    def make(ctx: TaskContext) -> Any:
-        from autogen import ConversableAgent, GroupChat, GroupChatManager
-
-        config = ctx.llm_config(llm_config)
-        agents = [
-            ConversableAgent(
-                f"{team.name}_{role}",
-                system_message=case.system_message(team, role),
-                llm_config=config,
-                human_input_mode="NEVER",
-            )
-            for role in ROLES
-        ]
-        rounds = 1 + len(agents)  # the question is a round, too
-        chat = GroupChat(agents=agents, messages=[], max_round=rounds, speaker_selection_method="round_robin")
-        return GroupChatManager(groupchat=chat, name=f"{team.name}_manager", llm_config=False)
-
-    return make
-
-
-def _assessor(case: Case, llm_config: dict[str, Any]) -> Any:
-    def make(ctx: TaskContext) -> Any:
-        from autogen import ConversableAgent
-
-        config = ctx.llm_config(llm_config)
-        return ConversableAgent(
-            "senior_physician", system_message=case.assessor_message, llm_config=config, human_input_mode="NEVER"
-        )
-
-    return make

@@ -105,12 +105,15 @@ class Way:
         """A model client that was made of a routed copy of `config`: governed, and with the direct door where it fits."""
         if field is None:
             return ForeignClient(client, config, self.scope, self.price)
+        sdk = getattr(client, "_client", None)
+        if isinstance(key := getattr(sdk, "api_key", None), str):  # the SDK may have it of the environment
+            self.scope.redactor.learn({"api_key": key})
         cls = type(client)
         known = cls.__name__ == "OpenAIClient" and cls.__module__.startswith("ag2.config.openai.")
         if known and self.direct and config.http_client is None:
             from ag2_parallel.frameworks.ag2.direct_door import DirectClient
 
-            sdk = client._client  # noqa: SLF001 - the client is ours, just made, and has no other way in
+            # The client is ours, just made, and has no other way in.
             client._client = DirectClient(sdk, self.scope.gate, self.price)  # noqa: SLF001
         return client
 

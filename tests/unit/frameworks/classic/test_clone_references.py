@@ -6,7 +6,7 @@ import clone_harness
 import httpx
 import pytest
 
-from ag2_parallel.frameworks.classic.cloning.references import (
+from ag2_parallel.frameworks.cloning.references import (
     OverlaidGlobals,
     _uses_ag2,
     class_members,

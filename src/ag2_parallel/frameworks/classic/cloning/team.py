@@ -14,9 +14,9 @@ from autogen.agentchat.group.patterns.pattern import Pattern
 from autogen.llm_config.entry import ApplicationConfig
 from autogen.tools import Tool
 
-from ag2_parallel.frameworks.classic.cloning.anatomy import CONTAINERS, attribute, instance, take_apart
-from ag2_parallel.frameworks.classic.cloning.leaves import is_leaf
-from ag2_parallel.frameworks.classic.cloning.node import Anatomy, Body, Fresh, Kind, Level, Part, Place
+from ag2_parallel.frameworks.cloning.anatomy import CONTAINERS, attribute, instance, take_apart
+from ag2_parallel.frameworks.cloning.leaves import is_leaf
+from ag2_parallel.frameworks.cloning.node import Anatomy, Body, Fresh, Kind, Level, Part, Place, TeamRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,3 +258,15 @@ _RULES: tuple[tuple[type, Callable[[Any, Level], Anatomy]], ...] = (
     (Tool, _tool),
 )
 """What is taken apart by its meaning; the first that fits."""
+
+
+def _owner(obj: Any) -> str:
+    if isinstance(obj, ConversableAgent):
+        return f"agent {obj.name!r}"
+    if isinstance(obj, GroupChat | Pattern):
+        return f"{type(obj).__name__} of {', '.join(repr(getattr(agent, 'name', '?')) for agent in obj.agents[:4])}"
+    return "the agents" if isinstance(obj, list | tuple) else f"the {type(obj).__name__}"
+
+
+RULES = TeamRules(members=TEAM_TYPES, owners=(ConversableAgent, GroupChat, Pattern), owner=_owner, dissect=dissect)
+"""What AG2 Classic calls a team."""

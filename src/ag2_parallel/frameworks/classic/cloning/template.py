@@ -8,9 +8,10 @@ from typing import Any
 from autogen import ConversableAgent, GroupChat, LLMConfig
 
 from ag2_parallel.errors import UnsupportedAgentError
-from ag2_parallel.frameworks.classic.cloning.compiling import Compiler
-from ag2_parallel.frameworks.classic.cloning.refusals import refusal
-from ag2_parallel.frameworks.classic.cloning.survey import Survey
+from ag2_parallel.frameworks.classic.cloning.team import RULES
+from ag2_parallel.frameworks.cloning.compiling import Compiler
+from ag2_parallel.frameworks.cloning.refusals import refusal
+from ag2_parallel.frameworks.cloning.survey import Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,11 @@ class Template:
             root: A `ConversableAgent`, `GroupChat`, `GroupChatManager` or `Pattern`, or a list or tuple of agents,
                 which are then copied as one team.
         """
-        survey = Survey(root)
+        survey = Survey(root, RULES)
         compiler = Compiler([] if survey.refusals else survey.copied())
-        self.refusals = survey.refusals + [refusal(node, "needs itself to be made") for node in compiler.circles[:1]]
+        self.refusals = survey.refusals + [
+            refusal(node, "needs itself to be made", RULES) for node in compiler.circles[:1]
+        ]
         copied = [(node.obj, compiler.slot(node)) for node in survey.copied() if not self.refusals]
         self._plan = compiler.plan
         self._root = next((slot for obj, slot in copied if obj is root), None)

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from autogen import ConversableAgent, GroupChat
-from autogen.agentchat.group.patterns.pattern import Pattern
-
 if TYPE_CHECKING:
-    from ag2_parallel.frameworks.classic.cloning.node import Node
+    from ag2_parallel.frameworks.cloning.node import Node, TeamRules
 
-_OWNERS = (ConversableAgent, GroupChat, Pattern)
 _LONGEST_PATH = 160
 """Characters of a path shown; a longer one loses its middle."""
 
 
-def refusal(node: Node, reason: str) -> str:
+def refusal(node: Node, reason: str, rules: TeamRules) -> str:
     """One sentence about an object that cannot be copied, ending with what to do."""
-    owner, path = _whereabouts(node)
-    what = _owner(owner)
+    owner, path = _whereabouts(node, rules.owners)
+    what = rules.owner(owner)
     if path:
         what = f"{what}: {path} ({_type(node.obj)})"
     return f"{what} {reason}; pass a factory"
 
 
-def class_refusal(node: Node, what_of_it: str) -> str:
+def class_refusal(node: Node, what_of_it: str, rules: TeamRules) -> str:
     """One sentence about an object whose class leads to an agent, which copies would share."""
-    owner, path = _whereabouts(node)
-    what = f"{_owner(owner)}: {path}" if path else _owner(owner)
+    owner, path = _whereabouts(node, rules.owners)
+    what = f"{rules.owner(owner)}: {path}" if path else rules.owner(owner)
     return f"{what} is a {type(node.obj).__name__}, {what_of_it}, which copies would share; pass a factory"
 
 
-def _whereabouts(node: Node) -> tuple[Any, str]:
+def _whereabouts(node: Node, owners: tuple[type, ...]) -> tuple[Any, str]:
     labels: list[str] = []
     here = node
-    while here.parent is not None and (here is node or not isinstance(here.obj, _OWNERS)):
+    while here.parent is not None and (here is node or not isinstance(here.obj, owners)):
         labels.append(here.label)
         here = here.parent
     path = "".join(reversed(labels)).removeprefix(", ").lstrip(".")
@@ -42,14 +38,6 @@ def _whereabouts(node: Node) -> tuple[Any, str]:
         half = _LONGEST_PATH // 2
         path = f"{path[:half]} ... {path[-half:]}"
     return here.obj, path
-
-
-def _owner(obj: Any) -> str:
-    if isinstance(obj, ConversableAgent):
-        return f"agent {obj.name!r}"
-    if isinstance(obj, GroupChat | Pattern):
-        return f"{type(obj).__name__} of {', '.join(repr(getattr(agent, 'name', '?')) for agent in obj.agents[:4])}"
-    return "the agents" if isinstance(obj, list | tuple) else f"the {type(obj).__name__}"
 
 
 def _type(obj: Any) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ag2_parallel.frameworks.classic.cloning.leaves import holds_leaves_only, is_leaf, is_stdlib_type
-from ag2_parallel.frameworks.classic.cloning.node import Anatomy, Body, Kind, Level, Part, Place
-from ag2_parallel.frameworks.classic.cloning.references import named_globals, named_in_modules
+from ag2_parallel.frameworks.cloning.leaves import holds_leaves_only, is_leaf, is_stdlib_type
+from ag2_parallel.frameworks.cloning.node import Anatomy, Body, Kind, Level, Part, Place
+from ag2_parallel.frameworks.cloning.references import named_globals, named_in_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,11 +6,11 @@ from graphlib import CycleError, TopologicalSorter
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.frameworks.classic.cloning import late
-from ag2_parallel.frameworks.classic.cloning.anatomy import CONTAINERS
-from ag2_parallel.frameworks.classic.cloning.node import LATE_KINDS, Anatomy, Kind, Node
-from ag2_parallel.frameworks.classic.cloning.plan import FunctionParts, Plan, Ref, fill_dict, fill_entry, fill_set
-from ag2_parallel.frameworks.classic.cloning.references import OverlaidGlobals
+from ag2_parallel.frameworks.cloning import late
+from ag2_parallel.frameworks.cloning.anatomy import CONTAINERS
+from ag2_parallel.frameworks.cloning.node import LATE_KINDS, Anatomy, Kind, Node
+from ag2_parallel.frameworks.cloning.plan import FunctionParts, Plan, Ref, fill_dict, fill_entry, fill_set
+from ag2_parallel.frameworks.cloning.references import OverlaidGlobals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -103,6 +103,23 @@ class Anatomy(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class TeamRules:
+    """What a line of AG2 calls a team.
+
+    Attributes:
+        members: Types of objects that belong to the team wherever they are found, be it in a tool's closure.
+        owners: Those of them that a message names, and that no class may hold.
+        owner: What to call one of the owners, or the root, in a message.
+        dissect: Takes any object apart, the line's own by their meaning and others by their type.
+    """
+
+    members: tuple[type, ...]
+    owners: tuple[type, ...]
+    owner: Callable[[Any], str]
+    dissect: Callable[[Any, Level], Anatomy]
+
+
+@dataclass(frozen=True, slots=True)
 class Fresh:
     """A stand-in for state that every copy starts anew."""
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-_NEVER_USERS = frozenset({"ag2_parallel", "autogen"})
+_AG2 = frozenset({"autogen", "ag2"})
+_NEVER_USERS = _AG2 | {"ag2_parallel"}
 _LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -111,8 +112,8 @@ def _uses_ag2(root: str) -> bool:
 
 def _comes_from_ag2(value: object) -> bool:
     if isinstance(value, types.ModuleType):
-        return value.__name__.partition(".")[0] == "autogen"
-    return isinstance(value, type | types.FunctionType) and (value.__module__ or "").startswith("autogen.")
+        return value.__name__.partition(".")[0] in _AG2
+    return isinstance(value, type | types.FunctionType) and (value.__module__ or "").startswith(("autogen.", "ag2."))
 
 
 @lru_cache(maxsize=4096)

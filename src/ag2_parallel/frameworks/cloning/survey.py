@@ -7,17 +7,15 @@ from collections import defaultdict, deque
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from autogen import ConversableAgent, GroupChat
-from autogen.agentchat.group.patterns.pattern import Pattern
-
-from ag2_parallel.frameworks.classic.cloning.anatomy import CONTAINERS
-from ag2_parallel.frameworks.classic.cloning.node import Kind, Level, Node, Part, Place
-from ag2_parallel.frameworks.classic.cloning.references import class_members, named_globals, named_in_modules
-from ag2_parallel.frameworks.classic.cloning.refusals import class_refusal, refusal
-from ag2_parallel.frameworks.classic.cloning.team import TEAM_TYPES, dissect
+from ag2_parallel.frameworks.cloning.anatomy import CONTAINERS
+from ag2_parallel.frameworks.cloning.node import Kind, Level, Node, Part, Place
+from ag2_parallel.frameworks.cloning.references import class_members, named_globals, named_in_modules
+from ag2_parallel.frameworks.cloning.refusals import class_refusal, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ag2_parallel.frameworks.cloning.node import TeamRules
 
 _MOST_SHARED = 100_000
 """Shared objects looked into in search of agents. They are searched nearest first; what lies beyond stays shared."""
@@ -31,8 +29,9 @@ class Survey:
         refusals: Why the team cannot be copied; empty if it can.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, rules: TeamRules) -> None:
         """Walk the team from `root`."""
+        self._rules = rules
         self.nodes: list[Node] = []
         self.refusals: list[str] = []
         self._index: dict[int, Node] = {}
@@ -55,7 +54,7 @@ class Survey:
         return (node for node in self.nodes if node.copied)
 
     def _reach(self, part: Part, parent: Node | None) -> Node:
-        level = Level.OWNED if isinstance(part.value, TEAM_TYPES) else part.level
+        level = Level.OWNED if isinstance(part.value, self._rules.members) else part.level
         node = self._index.get(id(part.value))
         if node is None:
             node = Node(part.value, level, parent, part.label, part.rule)
@@ -84,7 +83,7 @@ class Survey:
                 self._take_apart(node)
 
     def _take_apart(self, node: Node) -> None:
-        anatomy = node.anatomy = (node.rule or dissect)(node.obj, node.level)
+        anatomy = node.anatomy = (node.rule or self._rules.dissect)(node.obj, node.level)
         node.copied = anatomy.copied
         node.edges = []
         for part in anatomy.parts:
@@ -115,28 +114,29 @@ class Survey:
                 node.edges.append((part.place, target))
 
     def _refuse(self) -> None:
-        stand_ins = {id(node.obj): node.obj for node in self.copied() if isinstance(node.obj, TEAM_TYPES)}
+        stand_ins = {id(node.obj): node.obj for node in self.copied() if isinstance(node.obj, self._rules.members)}
         classes: set[type] = set()
         for node in self.nodes:
             if node.anatomy is None:
                 continue
             if node.copied and (reason := _reason(node, stand_ins)) is not None:
-                self.refusals.append(refusal(node, reason))
+                self.refusals.append(refusal(node, reason, self._rules))
             if node.anatomy.kind in {Kind.OBJECT, Kind.OPAQUE} and type(node.obj) not in classes:
                 classes.add(type(node.obj))
                 self._refuse_class(node)
 
     def _refuse_class(self, node: Node) -> None:
         """What a class defines is shared by all its instances, so an agent in there could not be replaced."""
+        rules = self._rules
         for name, member in class_members(type(node.obj)):
-            if _holds_agents(member):
-                self.refusals.append(class_refusal(node, f"whose class attribute {name!r} holds an agent"))
+            if _holds(member, rules.owners):
+                self.refusals.append(class_refusal(node, f"whose class attribute {name!r} holds an agent", rules))
             elif isinstance(member, FunctionType) and self.find(member) is None:
                 named = (*named_globals(member), *named_in_modules(member))
                 self.refusals += [
-                    class_refusal(node, f"whose method {name} names the agent {global_name!r}, a global")
+                    class_refusal(node, f"whose method {name} names the agent {global_name!r}, a global", rules)
                     for global_name, value in named
-                    if _holds_agents(value)
+                    if _holds(value, rules.owners)
                 ]
 
 
@@ -154,9 +154,9 @@ def _reason(node: Node, stand_ins: dict[int, Any]) -> str | None:
     return node.anatomy.refusal
 
 
-def _holds_agents(value: Any) -> bool:
+def _holds(value: Any, owners: tuple[type, ...]) -> bool:
     held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else (value,)
-    return any(isinstance(item, ConversableAgent | GroupChat | Pattern) for item in held)
+    return any(isinstance(item, owners) for item in held)
 
 
 def _state_of_rebuilt(node: Node) -> list[Node]:

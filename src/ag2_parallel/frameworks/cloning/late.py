@@ -7,8 +7,8 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.frameworks.classic.cloning.node import Anatomy, Kind, Place
-from ag2_parallel.frameworks.classic.cloning.plan import resolve
+from ag2_parallel.frameworks.cloning.node import Anatomy, Kind, Place
+from ag2_parallel.frameworks.cloning.plan import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
