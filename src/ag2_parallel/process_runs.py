@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
 
+    from ag2_parallel.backends.flights import Flight
     from ag2_parallel.gate.budget import Spending
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
@@ -92,7 +93,7 @@ class ProcessSide:
             count_waiting=options.count_waiting,
             run_remaining=None if limit is None else limit - self._machinery.clock.monotonic(),
             asks=options.human_input != "refuse",
-            observed=self._services.observed(),
+            observed=frozenset(kind.__name__ for kind in _kinds() if self._services.observed(kind)),
             log_level=logging.getLogger("ag2_parallel").getEffectiveLevel(),
         )
 
@@ -104,9 +105,9 @@ class ProcessSide:
     def _break(self, error: TaskError) -> None:
         self._broke(revived(told_of(error)))
 
-    def _answer(self, question: wire.Asked, stopped: Callable[[], bool]) -> wire.Answered:
+    def _answer(self, question: wire.Asked, flight: Flight) -> wire.Answered:
         request = HumanInputRequest(question.task, question.agent, question.prompt, question.password)
-        asker = cast("AttemptScope", _Asker(question.task, stopped, self._machinery))
+        asker = cast("AttemptScope", _Asker(flight, self._machinery))
         run, number = self._services.run_id, question.number
         try:
             return wire.Answered(run, number, self._services.questions.ask(request, asker, lambda _end: nullcontext()))
@@ -114,23 +115,26 @@ class ProcessSide:
             return wire.Answered(run, number, None, told_of(task_error(error, self._services.redactor, None)))
 
 
+def _kinds() -> list[type[events.Event]]:
+    return [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, events.Event)]
+
+
 class _Asker:
     """A task in another process whose question is asked here: as much of `ports.AttemptScope` as that takes."""
 
-    def __init__(self, task: str, stopped: Callable[[], bool], machinery: Machinery) -> None:
-        self._task = task
-        self._stopped = stopped
+    def __init__(self, flight: Flight, machinery: Machinery) -> None:
+        self._flight = flight
         self._machinery = machinery
 
     def waiting(self) -> AbstractContextManager[None]:
         return nullcontext()  # the attempt itself says that it waits
 
     def check(self) -> None:
-        if self._stopped():
+        if self._flight.stopped:
             raise TaskStopped
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        coroutines = Coroutines(self._machinery.threads, StopSignal(), self._task)
+        coroutines = Coroutines(self._machinery.threads, StopSignal(), self._flight.name)
         try:
             return coroutines.run(coroutine)
         finally:

@@ -137,7 +137,7 @@ class ChildRun:
             clock=clock,
             task_error=task_error,
             emit=emitter(run, self._link),
-            observed=lambda: plan.observed,
+            observed=lambda kind: kind.__name__ in plan.observed,
             console=self._console.sink if self._console is not None else lambda _task: [],
             count_waiting=plan.count_waiting,
             run_limit=None if plan.run_remaining is None else clock.monotonic() + plan.run_remaining,

@@ -72,7 +72,7 @@ class TestRateLimits:
         most = max(sum(start <= time < start + window for time in times) for start in times)
         assert most <= 50 * window + 10
         first, last = len(times) // 4, len(times) * 3 // 4  # while all processes have something to send
-        assert (last - first) / (times[last] - times[first]) >= 47.5
+        assert (last - first) / (times[last] - times[first]) >= (47.5 if soak else 42)  # a short one starts late
 
     def test_a_call_that_cannot_go_in_time_fails_at_once(self):
         limits = [RateLimit(requests=1, per=60)]
@@ -128,6 +128,8 @@ def test_usage_is_that_of_the_servers_ledger():
         results = run(tasks(server.base_url, 30, 3))
         assert results.usage.total_tokens == server.ledger.tokens_sent
         assert results.usage.calls == 90
+    kinds = [span.kind for span in results["t7"].trace]
+    assert (kinds.count("attempt"), kinds.count("call")) == (1, 3)
 
 
 def test_a_lost_attempt_pays_for_no_call_twice(tmp_path):

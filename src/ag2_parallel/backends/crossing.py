@@ -23,10 +23,27 @@ if TYPE_CHECKING:
 
     from ag2_parallel.ports import Answer
     from ag2_parallel.results import ParallelTaskResult
+    from ag2_parallel.spans import Span
     from ag2_parallel.tasks import ParallelTask
 
 _DEEPEST: Final = 6
 """Steps that are gone down to find what cannot be sent."""
+
+
+class NewSpans(NamedTuple):
+    """What is new of an attempt's trace.
+
+    Attributes:
+        ended: Spans that have ended; all there are if `anew`.
+        anew: Whether those sent before do not count any more.
+        unfinished: Those that have not ended.
+        dropped: How many are not kept.
+    """
+
+    ended: tuple[Span, ...] = ()
+    anew: bool = False
+    unfinished: tuple[Span, ...] = ()
+    dropped: int = 0
 
 
 class Left(NamedTuple):
@@ -39,6 +56,7 @@ class Left(NamedTuple):
     summary: str | None
     agent: str | None
     tool: str | None
+    spans: NewSpans = NewSpans()
 
 
 def dumped(value: Any) -> bytes:
@@ -106,7 +124,7 @@ def packed_left(left: Left) -> bytes:
     try:
         return dumped(tuple(left))
     except Exception:
-        return dumped(tuple(plain(value) for value in left))
+        return dumped((*(plain(value) for value in left[:-1]), left.spans))
 
 
 def unpacked_left(data: bytes) -> Left:

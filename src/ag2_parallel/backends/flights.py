@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ag2_parallel.ports import Draft, Snapshot
 from ag2_parallel.results import TaskError
+from ag2_parallel.spans import Spans
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ag2_parallel.backends.crossing import Left
     from ag2_parallel.backends.wire import Key, Progress
     from ag2_parallel.ports import AttemptOrder
     from ag2_parallel.records import CallTape
+    from ag2_parallel.spans import Span
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +34,7 @@ class Flight:
         usage: Of its calls.
         waited: Seconds.
         directory: The task's folder, once it was used.
+        spans: What happened in it.
         stopped: Whether it was told to stop.
         stuck: Whether it did not end when that was insisted on.
     """
@@ -40,8 +46,28 @@ class Flight:
     usage: Usage = field(default_factory=Usage)
     waited: float = 0.0
     directory: str | None = None
+    spans: Spans = field(default_factory=Spans)
     stopped: bool = False
     stuck: bool = False
+    _ended: tuple[Span, ...] = ()
+    _on_stop: list[Callable[[], None]] = field(default_factory=list)
+
+    def stop(self) -> None:
+        """It is told to stop."""
+        self.stopped = True
+        for callback in self._on_stop[:]:
+            callback()
+
+    @contextmanager
+    def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
+        """While inside, call `callback` when it is told to stop; at once if it was. It may be called twice."""
+        self._on_stop.append(callback)
+        if self.stopped:
+            callback()
+        try:
+            yield
+        finally:
+            self._on_stop.remove(callback)
 
     @property
     def name(self) -> str:
@@ -57,12 +83,17 @@ class Flight:
         draft.chat_history.extend(left.chat_history)
         for text in left.console:
             draft.console.append(text)  # one by one: the console may show it as it comes
+        before = () if left.spans.anew else self._ended
+        self._ended = (*before, *left.spans.ended)
+        self.spans = Spans((*self._ended, *left.spans.unfinished), left.spans.dropped)
         draft.context, draft.summary = left.context, left.summary
         draft.last_speaker, draft.agent, draft.tool = left.last_speaker, left.agent, left.tool
 
     def snapshot(self) -> Snapshot:
         """What it has."""
-        return Snapshot(draft=self.draft, usage=self.usage, waited=self.waited, directory=self.directory)
+        return Snapshot(
+            draft=self.draft, usage=self.usage, waited=self.waited, directory=self.directory, spans=self.spans
+        )
 
     def lost(self, why: str, *, others: int, before: int, again: bool) -> TaskError:
         """The error of an attempt whose process ended: for which of `others` and itself is not known.

@@ -28,7 +28,7 @@ class RunPlan:
         count_waiting: Whether waiting counts in limits of time.
         run_remaining: Seconds left to the run; None: no limit.
         asks: Whether a person may be asked.
-        observed: Whether anybody listens to events.
+        observed: Names of the events that somebody listens to.
         log_level: From which level on log records are wanted.
     """
 
@@ -44,5 +44,5 @@ class RunPlan:
     count_waiting: bool
     run_remaining: float | None
     asks: bool
-    observed: bool
+    observed: frozenset[str]
     log_level: int

@@ -53,7 +53,7 @@ class RunSide:
         happened: Told an event: the name of its class, and its fields.
         waited_for: Told for which limit a call waited, and how many seconds.
         broke: Told what could not be had in a process, so that the run ends.
-        answer: Puts a question to a person and waits; `stopped` says whether the task was stopped. On a thread.
+        answer: Puts the question of an attempt to a person and waits. On a thread.
         account: The run's, where there is a budget.
         spawn: Runs a blocking function on a thread.
         clock: Where time comes from.
@@ -65,7 +65,7 @@ class RunSide:
     happened: Callable[[str, dict[str, Any]], None]
     waited_for: Callable[[str, float], None]
     broke: Callable[[TaskError], None]
-    answer: Callable[[wire.Asked, Callable[[], bool]], wire.Answered]
+    answer: Callable[[wire.Asked, Flight], wire.Answered]
     account: Account | None
     spawn: Callable[[Callable[[], None]], None]
     clock: Clock
@@ -129,7 +129,7 @@ class ProcessRun:
     def stop(self, index: int, attempt: int, reason: str) -> None:
         """See `ports.Backend`."""
         flight = self._flights[index, attempt]
-        flight.stopped = True
+        flight.stop()
         if self._pool.withdraw(flight):
             self._end(flight, AttemptOutcome(error=_stopped(flight), ended="unwound"))
         else:
@@ -258,7 +258,8 @@ class ProcessRun:
     def _answer(self, process: Any, question: wire.Asked) -> None:
         """On a thread: a person is asked."""
         flight = self._flights.get((question.key.index, question.key.attempt))
-        process.send(self._side.answer(question, lambda: flight is None or flight.stopped))
+        if flight is not None:  # else it is over, and nobody waits for an answer
+            process.send(self._side.answer(question, flight))
 
     def _spent(self, _process: Any, message: wire.Charged | wire.RefusedCall, _inside: Any) -> None:
         account = self._side.account

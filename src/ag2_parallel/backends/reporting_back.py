@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ag2_parallel.backends import wire
-from ag2_parallel.backends.crossing import Left, packed_answer, packed_left
+from ag2_parallel.backends.crossing import Left, NewSpans, packed_answer, packed_left
 from ag2_parallel.errors import NotSerializableError
 from ag2_parallel.results import TaskError, plain
+from ag2_parallel.spans import UNFINISHED
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Account:
         self._sent: tuple[object, ...] = ()
         self._messages = 0
         self._texts = 0
+        self._spans = 0
 
     def news(self) -> wire.Progress | None:
         """What is new; None: nothing."""
@@ -47,7 +49,7 @@ class Account:
         draft = now.draft
         state = (
             len(draft.chat_history), len(draft.console), draft.last_speaker, draft.summary, draft.agent, draft.tool,
-            now.usage, now.directory, now.waited,
+            now.usage, now.directory, now.waited, len(now.spans.kept),
         )  # fmt: skip
         if state == self._sent:
             return None
@@ -70,8 +72,15 @@ class Account:
         messages, texts = draft.chat_history[self._messages :], draft.console[self._texts :]
         self._messages += len(messages)
         self._texts += len(texts)
-        left = Left(messages, texts, draft.context, draft.last_speaker, draft.summary, draft.agent, draft.tool)
+        spans = self._new_spans(now)
+        left = Left(messages, texts, draft.context, draft.last_speaker, draft.summary, draft.agent, draft.tool, spans)
         return wire.Progress(self._key, packed_left(left), now.usage, now.waited, now.directory)
+
+    def _new_spans(self, now: Snapshot) -> NewSpans:
+        ended = tuple(span for span in now.spans.kept if span.detail != UNFINISHED)
+        anew = len(ended) < self._spans  # the shorter ones were forgotten
+        new, self._spans = ended if anew else ended[self._spans :], len(ended)
+        return NewSpans(new, anew, now.spans.kept[len(ended) :], now.spans.dropped)
 
 
 class Listener:

@@ -110,7 +110,7 @@ class Admission:
         """A call comes: its ticket is granted or refused at once, or waits."""
         self._serial += 1
         ticket = Ticket(route, need, latest, self._serial, now)
-        if not self._routes and all(limit.ready_at(need, now) <= now + _ROUNDING for limit in route.limits):
+        if all(not limit.waiters and limit.ready_at(need, now) <= now + _ROUNDING for limit in route.limits):
             self._grant(ticket, now)
             return ticket
         if self._refuse_if_late(ticket, now):

@@ -57,6 +57,10 @@ class Course(Protocol):
         """Whether a limit wants an estimate."""
 
     @property
+    def limited(self) -> bool:
+        """Whether anything but the endpoint's pace applies."""
+
+    @property
     def listens(self) -> bool:
         """Whether the headers of answers say something."""
 

@@ -25,15 +25,17 @@ class Limit:
 
     Attributes:
         name: What a reader is told.
+        waiters: How many calls in the queue want it.
     """
 
-    __slots__ = ("_queued", "name")
+    __slots__ = ("_queued", "name", "waiters")
 
     patience: ClassVar[float] = NOT_KNOWN
     """Seconds that a call waits for it where its task has no limit."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.waiters = 0
         self._queued: dict[int, int] = {}
 
     def ready_at(self, need: Need, now: float) -> float:
@@ -54,6 +56,7 @@ class Limit:
 
     def queue(self, need: Need, priority: int, sign: int) -> None:
         """A call joins (1) or leaves (-1) the queue."""
+        self.waiters += sign
         self._queued[priority] = self._queued.get(priority, 0) + sign * self.cost(need)
 
     def ahead(self, priority: int) -> int:

@@ -58,9 +58,9 @@ _FORGOTTEN: Final = 0.005
 
 _AGREES: Final = 1.5
 _UNSURE_GROWTH: Final = 0.5
-_FEW: Final = 4
+_FEW: Final = 5
 """A limit is sure once it was found twice within this ratio; until then a pace grows by a half instead of a twentieth.
-A measure of hardly any calls gives way to what was answered since, of which it takes no more than a few."""
+A measure of hardly any calls is given up at once, but for no more than a few answers."""
 
 _GAP: Final = 1.0
 """Seconds without a request after which the counting of what goes through starts anew."""
@@ -181,7 +181,7 @@ class EndpointPace(Limit):
             self._held = False
             if self._refused and self._in_row < _RARE / self._bears:
                 return
-            known = max(self._evidence, min(self._answered, _FEW)) + 1
+            known = max(self._evidence, min(self._answered - _FEW, _FEW)) + 1
             self._pace.rate *= 1 + max(1 / known**2, (self.growth if self._sure else _UNSURE_GROWTH) / known)
 
     def refused(self, sent_at: float, now: float, hint: float | None, backoff: float) -> bool:

@@ -60,14 +60,14 @@ class Way:
     counts_tokens: bool
 
     @property
-    def listens(self) -> bool:
-        """Whether the headers of answers say something."""
-        return self.announced is not None
-
-    @property
     def limited(self) -> bool:
         """Whether anything applies but the pace and the system's own limit."""
         return len(self.route.limits) > 2
+
+    @property
+    def listens(self) -> bool:
+        """Whether the headers of answers say something."""
+        return self.announced is not None
 
 
 class Routes:
