@@ -105,15 +105,6 @@ class Frameworks:
         """Whether what the task may need was paid already."""
         return _warm.issuperset(self._lines_for(task))
 
-    def may_need_classic(self, task: ParallelTask) -> bool:
-        """Whether the task may need AG2 Classic."""
-        return "classic" in self._lines_for(task)
-
-    def is_live(self, agent: object) -> bool:
-        """Whether `agent` is an agent or a team of AG2's, and no factory of one."""
-        framework = None if agent is None else self.recognising(agent)
-        return framework is not None and framework is not self._functions
-
     def _lines_for(self, task: ParallelTask) -> list[str]:
         """The lines of AG2 that the task may need: what a factory makes shows when it is called."""
         if task.run is not None or self._functions.recognises(task.agent):
