@@ -35,7 +35,8 @@ def raise_for(problems: Sequence[Problem]) -> None:
 
 def name_key(name: str) -> str:
     """What must be unique: the name after NFC, case folding and stripping."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
+    key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
+    return name if key == name else key  # the same object where it can be: a run keeps every key
 
 
 def as_task(given: object, position: int) -> tuple[ParallelTask | None, list[Problem]]:

@@ -53,14 +53,15 @@ class AttemptLog:
         self.last = snapshot
         ended = self._ended.get(number, "stopping")
         duration = now - self._starts[number]
-        self._trace(number, status, error, snapshot, now)
+        self._trace(number, status, error, snapshot, duration)
         self.records.append(AttemptRecord(number=number, status=status, duration=duration, error=error, ended=ended))
 
-    def _trace(self, number: int, status: TaskStatus, error: TaskError | None, snapshot: Snapshot, now: float) -> None:
+    def _trace(self, number: int, status: TaskStatus, error: TaskError | None, snapshot: Snapshot, took: float) -> None:
         """Put the attempt and what it did on the task's own time."""
-        start = self._since_first(self._starts[number])
-        detail = f"{status}, {error.kind}" if error else str(status)
-        self.spans.append(Span("attempt", f"attempt {number}", start, self._since_first(now), detail))
+        start = self._since_first(self._starts[number]) or 0.0  # of the first attempt one number for all results
+        detail = f"{status}, {error.kind}" if error else status.value
+        label = f"attempt {number}" if number > 1 else "attempt 1"  # nearly always: one text for all results
+        self.spans.append(Span("attempt", label, start, start + took if start else took, detail))
         self.spans += [span.later(start) for span in snapshot.spans.kept]
         self.dropped_spans += snapshot.spans.dropped
 
@@ -148,7 +149,7 @@ def finished_result(
         attempt_log=tuple(log.records),
         queued=(now if start is None else start) - read_at,
         duration=duration,
-        waited=min(log.waited, duration),
+        waited=min(log.waited, duration) or 0.0,
         started_at=log.started_at,
         finished_at=stamp,
         metadata=task.metadata,
