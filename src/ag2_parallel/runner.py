@@ -80,8 +80,7 @@ class ParallelAgentRunner:
                 iterable, read as workers become free; or "module:attribute", which names one of these or a function
                 that returns one.
             run_id: A name for the run; None: made from the time. Where the journal has that run, it goes on.
-            known: Results by task name, such as those of `forecast`: their tasks do not run, and what they used counts in
-                the budget.
+            known: Results by name, such as those of `forecast`: their tasks do not run, and their usage counts in `budget`.
 
         Raises:
             ConfigurationError: With every problem of every task; nothing was started.
@@ -105,9 +104,7 @@ class ParallelAgentRunner:
             The forecast. `run(tasks, known=forecast.results)` does not run the sample again.
 
         Raises:
-            ConfigurationError: As in `run`; or no task of the sample ran.
-            RunFailedError: As in `run`.
-            RunInterrupted: As in `run`.
+            ConfigurationError: As in `run`; or no task of the sample ran. The other errors are those of `run`.
         """
         return self._runs.forecast(tasks, sample, seed, run_id)
 

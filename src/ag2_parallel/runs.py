@@ -80,6 +80,8 @@ class Runs:
         given: Any = size
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
             raise ConfigurationError(f"sample: {size!r} is not a whole number from 1")
+        import ag2_parallel.gate.gate  # noqa: F401 - else its loading, once a process, counts as the time of the first tasks
+
         sample = sample_of(self.accepted(tasks, run_id, streamed=False).tasks, size, seed)
         results = self.waited_for(self.accepted(sample.tasks, run_id, streamed=False))
         return forecast_of(results, sample, self._options, seed)

@@ -35,6 +35,10 @@ def map_rows(  # noqa: PLR0913 - typer reads the options from the signature
     overwrite: said.Overwrite = False,
     transcripts: said.Transcripts = True,
     dry_run: said.DryRun = False,
+    canary: said.Canary = None,
+    max_cost: said.MaxCost = None,
+    yes: said.Yes = False,
+    timeline: said.Timeline = None,
     quiet: said.Quiet = False,
 ) -> None:
     """Run one task for each row of a data set.
@@ -58,6 +62,10 @@ def map_rows(  # noqa: PLR0913 - typer reads the options from the signature
             overwrite=overwrite,
             transcripts=transcripts,
             dry_run=dry_run,
+            canary=canary,
+            yes=yes,
+            max_cost=max_cost,
+            timeline=timeline,
         )
         rows = RowsWanted(data, prompt, name, agent, encoding)
         return run_files([agent_file], settings, termination, rows)

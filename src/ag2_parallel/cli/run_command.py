@@ -30,6 +30,10 @@ def run(  # noqa: PLR0913 - typer reads the options from the signature
     overwrite: said.Overwrite = False,
     transcripts: said.Transcripts = True,
     dry_run: said.DryRun = False,
+    canary: said.Canary = None,
+    max_cost: said.MaxCost = None,
+    yes: said.Yes = False,
+    timeline: said.Timeline = None,
     quiet: said.Quiet = False,
 ) -> None:
     """Run the tasks of task files.
@@ -52,6 +56,10 @@ def run(  # noqa: PLR0913 - typer reads the options from the signature
             overwrite=overwrite,
             transcripts=transcripts,
             dry_run=dry_run,
+            canary=canary,
+            yes=yes,
+            max_cost=max_cost,
+            timeline=timeline,
         )
         return run_files(files, settings, termination)
 
