@@ -55,18 +55,9 @@ def map_rows(  # noqa: PLR0913 - typer reads the options from the signature
             workers=workers, timeout=timeout, on_error=on_error, journal=journal, backend=backend, quiet=quiet
         )
         settings = said.RunSettings(
-            options=options,
-            run_id=run_id,
-            form=form,
-            out=out,
-            overwrite=overwrite,
-            transcripts=transcripts,
-            dry_run=dry_run,
-            canary=canary,
-            yes=yes,
-            max_cost=max_cost,
-            timeline=timeline,
-        )
+            options=options, run_id=run_id, form=form, out=out, overwrite=overwrite, transcripts=transcripts,
+            dry_run=dry_run, canary=canary, yes=yes, max_cost=max_cost, timeline=timeline,
+        )  # fmt: skip
         rows = RowsWanted(data, prompt, name, agent, encoding)
         return run_files([agent_file], settings, termination, rows)
 
