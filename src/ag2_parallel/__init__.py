@@ -26,6 +26,7 @@ from ag2_parallel.errors import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
+from ag2_parallel.forecast import Forecast, Interval
 from ag2_parallel.once import once
 from ag2_parallel.policies import Breaker, Budget, Journal, RateLimit, RetryPolicy
 from ag2_parallel.results import AttemptRecord, ParallelTaskResult, TaskError, TaskStatus
@@ -45,7 +46,9 @@ __all__ = [
     "ConfigurationError",
     "DependencyCycleError",
     "DuplicateTaskError",
+    "Forecast",
     "HumanInputRequest",
+    "Interval",
     "Journal",
     "JournalDamagedError",
     "JournalError",

@@ -39,10 +39,11 @@ from ag2_parallel.workers.console import ConsoleRouter
 from ag2_parallel.workers.locating import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ag2_parallel.core.kept import Kept
     from ag2_parallel.core.resuming import ResumePolicy
+    from ag2_parallel.core.task_source import TaskSource
     from ag2_parallel.machinery import Lease, Machinery
     from ag2_parallel.options import Options
     from ag2_parallel.ports import Backend, Observer
@@ -68,8 +69,12 @@ class ActiveRun(ReadableRun):
         run_id: str | None,
         observers: Sequence[Observer] = (),
         policy: ResumePolicy | None = None,
+        known: Mapping[str, ParallelTaskResult] | None = None,
     ) -> None:
-        """Choose the parts; nothing starts. `observers` are told of events beside those of the options."""
+        """Choose the parts; nothing starts.
+
+        `observers` are told of events beside those of the options; tasks with a result in `known` do not run.
+        """
         self.run_id = run_id or new_run_id()
         self._options = options
         self.outlet = Outlet(streamed=streamed)
@@ -79,7 +84,7 @@ class ActiveRun(ReadableRun):
         self._broadcast = Broadcast([*observers, *options.observers, *self._progress.observers], self.run_id)
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)
-        self._record = RunRecord(store_of(options.journal), policy, self.redactor)
+        self._record = RunRecord(store_of(options.journal), policy, self.redactor, known)
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
         self._hooks = ExitStack()
@@ -87,6 +92,11 @@ class ActiveRun(ReadableRun):
         self._hurried = False
 
     # ---- before the start
+
+    @property
+    def tasks(self) -> TaskSource:
+        """The tasks as they were taken."""
+        return self._tasks
 
     def take(self, tasks: Any) -> None:
         """Take the tasks; a list is checked whole.
@@ -243,6 +253,7 @@ class ActiveRun(ReadableRun):
         if (outer := CURRENT.get()) is not None:  # a run inside a task ends with that task
             stop = partial(self.run.stop, "cancelled", stop_running=True)
             self._hooks.enter_context(outer.signal.on_stop(stop))
+        self._machinery.engine.post(partial(self._preparation.already_used, self._record.known.usage))
         self._machinery.engine.post(self._lag.begin)
 
     def _settled(self, result: ParallelTaskResult) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ag2_parallel.options import Options
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.tasks import ParallelTask
+    from ag2_parallel.usage import Usage
 
 
 class Preparation:
@@ -57,6 +58,11 @@ class Preparation:
         """
         if self._wanted_cassette is not None:
             self.cassette = open_cassette(self._wanted_cassette, self._redactor)
+
+    def already_used(self, usage: Usage) -> None:
+        """What results used that the caller has already counts in the run's budget; on the loop."""
+        if self.spending is not None and usage.calls + usage.unreported_calls:
+            self.spending.add(usage.total_tokens + usage.estimated_tokens, usage.cost or 0.0)
 
     def forget(self, index: int) -> None:
         """A task is over: its account is closed."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.core.durations import Durations
+from ag2_parallel.core.known import Known
 from ag2_parallel.core.resuming import ResumePolicy, Resumption
 from ag2_parallel.core.run_header import run_header
 from ag2_parallel.errors import ConfigurationError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ag2_parallel.options import Options
     from ag2_parallel.records import RunJournal, RunStore
     from ag2_parallel.redaction import Redactor
+    from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.tasks import ParallelTask
 
 _UNHURRIED: Final = 5.0
@@ -39,10 +41,18 @@ class RunRecord:
 
     Attributes:
         journal: The run, once it is open.
+        known: Results that the caller has already.
     """
 
-    def __init__(self, store: RunStore | None, policy: ResumePolicy | None, redactor: Redactor) -> None:
-        """Nothing is opened yet; `redactor` masks what is written down."""
+    def __init__(
+        self,
+        store: RunStore | None,
+        policy: ResumePolicy | None,
+        redactor: Redactor,
+        known: Mapping[str, ParallelTaskResult] | None = None,
+    ) -> None:
+        """Nothing is opened yet; `redactor` masks what is written down, `known` has results that stand."""
+        self.known = Known(known or {})
         self.journal: RunJournal | None = None
         self._store = store
         self._policy = policy or ResumePolicy()
@@ -68,7 +78,7 @@ class RunRecord:
             ConfigurationError: A task would do something else than before, and that is to be an error.
         """
         if self._store is None:
-            return None if listed is None else list(listed)
+            return None if listed is None else [self.known.kept(new) for new in listed]
         total = None if listed is None else len(listed)
         header = run_header(run_id, machinery.clock.now(), options, total=total, source=source)
         self.journal = self._store.open_run(
@@ -84,6 +94,7 @@ class RunRecord:
                 self._policy,
                 partial(fingerprint, llm_config=options.llm_config, salt=run_id),
                 _restored,
+                self.known.has,
             )
             if options.order == "longest_first":
                 self._durations = Durations.remembered(self._store.durations())
@@ -101,9 +112,10 @@ class RunRecord:
 
     def decide(self, new: NewTask) -> NewTask:
         """Decide for a task of a source, as it is read. Blocking."""
-        return new if self._resumption is None else self._placed(self._resumption.one(new))
+        return self.known.kept(new) if self._resumption is None else self._placed(self._resumption.one(new))
 
     def _placed(self, new: NewTask) -> NewTask:
+        new = self.known.kept(new)
         return new if self._durations is None else self._durations.in_order(new)
 
     @property

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ag2_parallel.assembly import ActiveRun
     from ag2_parallel.core.resuming import Changed, Rerun, Uncertain
     from ag2_parallel.events import Event
+    from ag2_parallel.forecast import Forecast
     from ag2_parallel.policies import HandleErrors, Journal
     from ag2_parallel.results import ParallelTaskResult
     from ag2_parallel.run_handle import RunHandle
@@ -69,7 +70,9 @@ class ParallelAgentRunner:
 
     # ---- running
 
-    def run(self, tasks: Tasks, *, run_id: str | None = None) -> RunResults:
+    def run(
+        self, tasks: Tasks, *, run_id: str | None = None, known: Mapping[str, ParallelTaskResult] | None = None
+    ) -> RunResults:
         """Run the tasks and wait for all of them. Works inside a running event loop too, such as a notebook's.
 
         Args:
@@ -77,6 +80,7 @@ class ParallelAgentRunner:
                 iterable, read as workers become free; or "module:attribute", which names one of these or a function
                 that returns one.
             run_id: A name for the run; None: made from the time. Where the journal has that run, it goes on.
+            known: Results by name, such as those of `forecast`: their tasks do not run, and their usage counts in `budget`.
 
         Raises:
             ConfigurationError: With every problem of every task; nothing was started.
@@ -85,7 +89,24 @@ class ParallelAgentRunner:
             RunInterrupted: After Ctrl-C; it has `.results`.
             JournalError: The journal cannot be used, or another process holds the run; nothing was started.
         """
-        return self._runs.waited_for(self._runs.accepted(tasks, run_id, streamed=False))
+        return self._runs.waited_for(self._runs.accepted(tasks, run_id, streamed=False, known=known))
+
+    def forecast(self, tasks: Tasks, sample: int = 5, *, seed: int = 0, run_id: str | None = None) -> Forecast:
+        """Run a sample of the tasks and wait for it; say what the whole run takes: time, tokens, cost, useful workers.
+
+        Args:
+            tasks: As in `run`; no iterator, since tasks are read again by the run.
+            sample: How many tasks are run, spread over the input.
+            seed: Which tasks these are, and what chance does in the simulation: the same for the same seed.
+            run_id: As in `run`; with a journal the sample is the first part of that run.
+
+        Returns:
+            The forecast. `run(tasks, known=forecast.results)` does not run the sample again.
+
+        Raises:
+            ConfigurationError: As in `run`; or no task of the sample ran. The other errors are those of `run`.
+        """
+        return self._runs.forecast(tasks, sample, seed, run_id)
 
     async def arun(self, tasks: AsyncTasks, *, run_id: str | None = None) -> RunResults:
         """Like `run`, for async code: the loop stays free. Cancelling stops the run and waits for its clean-up."""
@@ -174,6 +195,7 @@ class ParallelAgentRunner:
         rerun: Rerun = "not_succeeded",
         changed: Changed = "rerun",
         uncertain: Uncertain = "fail",
+        known: Mapping[str, ParallelTaskResult] | None = None,
     ) -> RunResults:
         """Like `run`, but hand each result to `take` as it is there, and keep none: for runs larger than memory.
 
@@ -185,6 +207,7 @@ class ParallelAgentRunner:
             rerun: Which tasks with a result run again.
             changed: What becomes of a task that would do something else than before.
             uncertain: What becomes of an effect that may have happened.
+            known: As in `run`.
 
         Returns:
             `RunResults` without results: `run_id`, `stop_reason` and `metrics`.
@@ -197,7 +220,8 @@ class ParallelAgentRunner:
         from ag2_parallel.core.resuming import ResumePolicy
         from ag2_parallel.streaming import deliver
 
-        active = self._runs.accepted(tasks, run_id, streamed=True, policy=ResumePolicy(rerun, changed, uncertain))
+        policy = ResumePolicy(rerun, changed, uncertain)
+        active = self._runs.accepted(tasks, run_id, streamed=True, policy=policy, known=known)
         if active.is_async:
             raise ConfigurationError("tasks: `deliver` takes no async iterable")
         failed: list[ParallelTaskResult] = []

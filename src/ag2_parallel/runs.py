@@ -9,11 +9,12 @@ from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupt
 from ag2_parallel.run_results import RunResults, failure_message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ag2_parallel.assembly import ActiveRun
     from ag2_parallel.core.event_tap import EventTap
     from ag2_parallel.core.resuming import ResumePolicy
+    from ag2_parallel.forecast import Forecast
     from ag2_parallel.machinery import MachineryKeeper
     from ag2_parallel.options import Options
     from ag2_parallel.ports import Observer
@@ -55,6 +56,7 @@ class Runs:
         observers: Sequence[Observer] = (),
         options: Options | None = None,
         policy: ResumePolicy | None = None,
+        known: Mapping[str, ParallelTaskResult] | None = None,
     ) -> ActiveRun:
         """A run that has its tasks, and has not started.
 
@@ -66,9 +68,23 @@ class Runs:
 
         check_run_id(run_id)
         options = options or self._options
-        active = ActiveRun(options, streamed=streamed, run_id=run_id, observers=observers, policy=policy)
+        active = ActiveRun(options, streamed=streamed, run_id=run_id, observers=observers, policy=policy, known=known)
         active.take(tasks)
         return active
+
+    def forecast(self, tasks: Any, size: int, seed: int, run_id: str | None) -> Forecast:
+        """Run a sample of the tasks, and say what the whole run takes."""
+        from ag2_parallel.core.sampling import sample_of
+        from ag2_parallel.sampled_run import forecast_of
+
+        given: Any = size
+        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+            raise ConfigurationError(f"sample: {size!r} is not a whole number from 1")
+        import ag2_parallel.gate.gate  # noqa: F401 - else its loading, once a process, counts as the time of the first tasks
+
+        sample = sample_of(self.accepted(tasks, run_id, streamed=False).tasks, size, seed)
+        results = self.waited_for(self.accepted(sample.tasks, run_id, streamed=False))
+        return forecast_of(results, sample, self._options, seed)
 
     def keeps(self, result: ParallelTaskResult, seen: list[ParallelTaskResult]) -> bool:
         """Whether a streamed result is shown; remembers those that the error at the end will carry."""

@@ -232,6 +232,7 @@ def names_of(cls):
             lambda: sorted(RunMetrics().to_dict(wall=1.0, workers=1, peak=0, abandoned=0, lag_max=0.0)),
         ),
         ("tasks-and-results.md", "Events", event_classes),
+        ("forecast.md", "Forecast fields", lambda: sorted([*names_of(ag2_parallel.Forecast), "left"])),
         ("task-files.md", "What a file may say", lambda: sorted(TaskFile.model_fields)),
         ("task-files.md", "Agents", lambda: sorted(models.Agent.model_fields)),
         ("task-files.md", "Tasks", lambda: sorted(models.Task.model_fields)),

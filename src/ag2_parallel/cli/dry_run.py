@@ -11,6 +11,7 @@ import typer
 from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.frame import say
 from ag2_parallel.cli.output.standard_output import short
+from ag2_parallel.cli.remembered import Remembered, told
 from ag2_parallel.cli.task_files.teams import TeamFactory
 from ag2_parallel.core.intake import Intake, LazyIntake
 from ag2_parallel.errors import ConfigurationError
@@ -46,12 +47,16 @@ def show(plan: Plan, given: dict[str, Any], form: Format) -> int:
     listed = _listed(plan, intake)
     shown = [_line(new.task) for new in in_order(listed)][:_SHOWN]
     count, bad = len(listed), 0
+    remembered = Remembered(options)
+    for new in listed:
+        remembered.count(new.task.name)
     lazy = LazyIntake(intake)
     lazy.after(listed)
     for source in plan.sources:
         for item in source:
             new = lazy.next(item)
             count += 1
+            remembered.count(new.task.name)
             if new.scheduled.problem is not None:
                 bad += 1
                 say(f"error: {plan.redactor.text(new.scheduled.problem.message)}")
@@ -59,7 +64,8 @@ def show(plan: Plan, given: dict[str, Any], form: Format) -> int:
                 shown.append(_line(new.task))
     workers = options.workers_for(None if plan.sources else count)
     settings = plan.redactor.value(plain(masked_config(_said(given))))
-    _print({"count": count, "max_workers": workers, "options": settings, "tasks": plan.redactor.value(shown)}, form)
+    found = {"count": count, "max_workers": workers, "forecast": remembered.forecast(workers), "options": settings}
+    _print(found | {"tasks": plan.redactor.value(shown)}, form)
     return exit_codes.USAGE if bad else exit_codes.OK
 
 
@@ -139,7 +145,9 @@ def _print(found: dict[str, Any], form: Format) -> None:
     console = Console(highlight=False)
     console.print(table)
     more = found["count"] - len(found["tasks"])
-    told = f"{found['count']} tasks" + (f", {more} of them not shown" if more else "")
-    console.print(Text(f"{told}; {found['max_workers']} at once; no model was called"))
+    counted = f"{found['count']} tasks" + (f", {more} of them not shown" if more else "")
+    console.print(Text(f"{counted}; {found['max_workers']} at once; no model was called"))
+    if found["forecast"] is not None:
+        console.print(Text(told(found["forecast"])))
     for name, value in found["options"].items():
         console.print(Text(f"{name}: {short(value, 500)}"))

@@ -24,11 +24,17 @@ class FoundList(list[Any]):
 
 
 class FoundSource(Iterable[Any]):
-    """Tasks that are read one by one."""
+    """Tasks that are read one by one.
 
-    def __init__(self, tasks: Iterable[Any], found_by: Mapping[str, Any]) -> None:
+    Attributes:
+        found_by: What finds them again; None: nothing does.
+        repeatable: Whether they can be read more than once.
+    """
+
+    def __init__(self, tasks: Iterable[Any], found_by: Mapping[str, Any] | None) -> None:
         self._tasks = tasks
         self.found_by = found_by
+        self.repeatable = getattr(tasks, "repeatable", True)
 
     def __iter__(self) -> Iterator[Any]:
         """Task by task."""
@@ -46,6 +52,7 @@ def found(tasks: Iterable[Any], files: Sequence[Path], rows: RowsWanted | None, 
         "form": str(settings.form),
         "out": None if settings.out is None else str(settings.out.resolve()),
         "transcripts": settings.transcripts,
+        "max_cost": settings.max_cost,
     }
     if not isinstance(tasks, list):
         return FoundSource(tasks, found_by)
@@ -75,4 +82,5 @@ def settings_of(
         out=out or before,
         overwrite=out is None,
         transcripts=found_by["transcripts"],
+        max_cost=found_by.get("max_cost"),
     )

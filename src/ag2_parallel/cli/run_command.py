@@ -30,6 +30,10 @@ def run(  # noqa: PLR0913 - typer reads the options from the signature
     overwrite: said.Overwrite = False,
     transcripts: said.Transcripts = True,
     dry_run: said.DryRun = False,
+    canary: said.Canary = None,
+    max_cost: said.MaxCost = None,
+    yes: said.Yes = False,
+    timeline: said.Timeline = None,
     quiet: said.Quiet = False,
 ) -> None:
     """Run the tasks of task files.
@@ -45,14 +49,9 @@ def run(  # noqa: PLR0913 - typer reads the options from the signature
             workers=workers, timeout=timeout, on_error=on_error, journal=journal, backend=backend, quiet=quiet
         )
         settings = said.RunSettings(
-            options=options,
-            run_id=run_id,
-            form=form,
-            out=out,
-            overwrite=overwrite,
-            transcripts=transcripts,
-            dry_run=dry_run,
-        )
+            options=options, run_id=run_id, form=form, out=out, overwrite=overwrite, transcripts=transcripts,
+            dry_run=dry_run, canary=canary, yes=yes, max_cost=max_cost, timeline=timeline,
+        )  # fmt: skip
         return run_files(files, settings, termination)
 
     raise typer.Exit(exit_code(command))

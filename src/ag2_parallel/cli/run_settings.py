@@ -38,6 +38,10 @@ class RunSettings:
         overwrite: Whether what is at `out` may be replaced.
         transcripts: Whether results have their chats and console text.
         dry_run: Whether the tasks are only checked and shown.
+        canary: Tasks that run first, as a sample for a forecast; None: no forecast.
+        yes: Whether the run goes on after the forecast without asking.
+        max_cost: US dollars that the run may cost; None: no limit.
+        timeline: A file for the report page or the picture of the run; None: none.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -47,6 +51,10 @@ class RunSettings:
     overwrite: bool = False
     transcripts: bool = True
     dry_run: bool = False
+    canary: int | None = None
+    yes: bool = False
+    max_cost: float | None = None
+    timeline: Path | None = None
 
 
 Workers = Annotated[int | None, typer.Option(min=1, max=10_000, help="Tasks at once.")]
@@ -63,6 +71,18 @@ Out = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is at --out.")]
 Transcripts = Annotated[bool, typer.Option(help="Keep chats and console text in the results.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show everything; call no model.")]
+Canary = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Run N of the tasks first, then say what the run will take, and ask."),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Go on after the forecast without asking.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(help="US dollars. The run is stopped past it, and not gone on with if the forecast is above it."),
+]
+Timeline = Annotated[
+    Path | None, typer.Option(help="Draw the run: .html for the report page, .svg or .png for the Gantt.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
 
 

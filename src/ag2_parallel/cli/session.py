@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from dataclasses import asdict
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.canary import canary, refusal
 from ag2_parallel.cli.found_tasks import found
 from ag2_parallel.cli.frame import say
 from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
@@ -16,12 +19,14 @@ from ag2_parallel.cli.output.writers import JsonLines, writer_for
 from ag2_parallel.cli.task_files.plan import read_plan
 from ag2_parallel.core.resuming import ResumePolicy
 from ag2_parallel.core.run_names import new_run_id
-from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, RunFailedError, RunInterrupted
+from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, MissingExtraError, RunFailedError, RunInterrupted
+from ag2_parallel.policies import Budget
 from ag2_parallel.results import plain
+from ag2_parallel.run_results import RunResults
 from ag2_parallel.runner import ParallelAgentRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ag2_parallel.cli.output.writers import Writer
@@ -30,7 +35,11 @@ if TYPE_CHECKING:
     from ag2_parallel.cli.termination import Termination
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import ParallelTaskResult
-    from ag2_parallel.run_results import RunResults
+
+_DRAWN = frozenset({".html", ".htm", ".svg", ".png"})
+
+_REFUSED = "forecast"
+"""Why a run ended that was not gone on with after its sample."""
 
 _FAILED_AS_A_WHOLE = frozenset({"source_error", "journal_error", "abandoned_threads"})
 
@@ -51,13 +60,15 @@ def run_files(
     """
     for folder in reversed(list(dict.fromkeys(str(path.resolve().parent) for path in files))):
         sys.path.insert(0, folder)  # as Python does for a script: modules beside the file are found
+    if settings.timeline is not None and settings.timeline.suffix.lower() not in _DRAWN:
+        raise ConfigurationError(f"--timeline {settings.timeline}: a file ending in .html, .svg or .png is drawn")
     plan = read_plan(files, os.environ, rows)
     options = _options(plan, settings, termination)
     if settings.dry_run:
         from ag2_parallel.cli.dry_run import show
 
         return show(plan, options, settings.form)
-    session = _Session(plan.redactor, settings, only_succeeded=options.get("handle_errors") == "ignore")
+    session = _Session(plan.redactor, settings, options)
     try:
         tasks = found(plan.all_tasks(), files, rows, settings)
         return session.run(ParallelAgentRunner(**options), tasks, policy or ResumePolicy())
@@ -69,6 +80,9 @@ def _options(plan: Plan, settings: RunSettings, termination: Termination) -> dic
     """The runner's options: the files', then the command line's."""
     options = {**plan.options, **settings.options}
     options["observers"] = [*options.get("observers", ()), termination.on_event]
+    if settings.max_cost is not None:
+        budget = options.get("budget")
+        options["budget"] = Budget(settings.max_cost) if budget is None else replace(budget, max_cost=settings.max_cost)
     options["redact"] = _masking(plan.redactor, options.get("redact"))
     return options
 
@@ -81,20 +95,25 @@ def _masking(redactor: Redactor, users: Callable[[str], str] | None) -> Callable
 class _Session:
     """Where results go while a run goes on."""
 
-    def __init__(self, redactor: Redactor, settings: RunSettings, *, only_succeeded: bool) -> None:
+    def __init__(self, redactor: Redactor, settings: RunSettings, options: Mapping[str, Any]) -> None:
         self._redactor = redactor
-        self._only_succeeded = only_succeeded
+        self._only_succeeded = options.get("handle_errors") == "ignore"
+        journal = options.get("journal")
         self._settings = settings
         self._run_id = settings.run_id or new_run_id()
         self._writers: list[Writer] = [printer(settings.form)]
         if settings.out is not None:
             self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))
         self._failed = 0
+        self._journal = None if journal is None else os.fspath(getattr(journal, "path", journal))
+        self._drawn: list[ParallelTaskResult] = []
+        self._undrawn = False
 
     def run(self, runner: ParallelAgentRunner, tasks: Iterable[Any], policy: ResumePolicy) -> int:
         """Run the tasks; every result is written as it is there, whatever becomes of the run."""
         try:
-            results = runner.deliver(tasks, self._take, run_id=self._run_id, **asdict(policy))
+            with runner if self._settings.canary is not None else nullcontext():
+                results = self._results(runner, tasks, policy)
         except RunFailedError as error:
             self._close(error.results)
             if error.results.stop_reason != "fail_fast":
@@ -105,12 +124,51 @@ class _Session:
             self._close(error.results)
             raise
         self._close(results)
-        if results.stop_reason in _FAILED_AS_A_WHOLE:
+        if results.stop_reason == _REFUSED:
+            return exit_codes.USAGE
+        if results.stop_reason in _FAILED_AS_A_WHOLE or self._undrawn:
             return exit_codes.RUN_FAILED
         return exit_codes.OK if not self._failed and results.stop_reason is None else exit_codes.SOME_FAILED
 
+    def _results(self, runner: ParallelAgentRunner, tasks: Iterable[Any], policy: ResumePolicy) -> RunResults:
+        known: Mapping[str, ParallelTaskResult] = {}
+        if self._settings.canary is not None:
+            try:
+                told = canary(runner, tasks, self._settings, self._run_id)
+            except (RunFailedError, RunInterrupted) as error:
+                self._take_all(error.results)
+                raise
+            how = self._how_to_resume(tasks)
+            tasks, known = told.tasks, told.forecast.results
+            try:
+                why = refusal(told.forecast, self._settings)
+            except KeyboardInterrupt as error:
+                self._take_all(known)
+                raise RunInterrupted("interrupted", self._sample(known, "interrupted"), how) from error
+            if why is not None:
+                self._take_all(known)
+                say(f"{why}; " + (f"the sample is kept: {how}" if how else "with --journal the sample would be kept"))
+                return self._sample(known, _REFUSED)
+        return runner.deliver(tasks, self._take, run_id=self._run_id, known=known, **asdict(policy))
+
+    def _how_to_resume(self, tasks: Iterable[Any]) -> str | None:
+        if self._journal is None:
+            return None
+        if getattr(tasks, "found_by", None) is None:
+            return f"the same command with --run-id {self._run_id}"
+        return f"ag2-parallel resume {shlex.quote(self._journal)} {self._run_id}"
+
+    def _sample(self, known: Mapping[str, ParallelTaskResult], stop_reason: str) -> RunResults:
+        return RunResults(list(known.values()), run_id=self._run_id, stop_reason=stop_reason)
+
+    def _take_all(self, results: Mapping[str, ParallelTaskResult]) -> None:
+        for result in results.values():
+            self._take(result)
+
     def _take(self, result: ParallelTaskResult) -> None:
         self._failed += not result.ok
+        if self._settings.timeline is not None:
+            self._drawn.append(result)
         if not result.ok and self._only_succeeded:
             return
         row = result_row(result, self._run_id, transcripts=self._settings.transcripts)
@@ -135,3 +193,13 @@ class _Session:
             writer.close(summary)
             if isinstance(writer, JsonLines) and writer.repaired:
                 say(f"{self._settings.out} ended in half a line of {writer.repaired} bytes, which was cut off")
+        if self._settings.timeline is not None:
+            self._draw(self._settings.timeline, results)
+
+    def _draw(self, path: Path, results: RunResults) -> None:
+        drawn = RunResults(self._drawn, run_id=self._run_id, stop_reason=results.stop_reason, metrics=results.metrics)
+        try:
+            say(f"{drawn.timeline(path)}: {drawn!r}")
+        except (OSError, MissingExtraError) as error:
+            self._undrawn = True
+            say(f"--timeline {path}: it cannot be written: {error}")

@@ -79,6 +79,8 @@ class Resumption:
     fingerprint: Callable[[ParallelTask], str]
     restore: Callable[[ParallelTask, Any], Any]
     """From a stored output to what the task's `output_type` makes of it."""
+    known: Callable[[str], bool] = lambda _name: False
+    """Whether the caller has a result of the task, which stands whatever its status."""
     kept: int = 0
     again: int = 0
     changed: list[str] = field(default_factory=list)
@@ -135,7 +137,7 @@ class Resumption:
         is_changed = earlier.fingerprint != new.fingerprint
         if is_changed:
             self.changed.append(name)
-        stands = earlier.status is not None and earlier.status not in _AGAIN[self.policy.rerun]
+        stands = earlier.status is not None and (self.known(name) or earlier.status not in _AGAIN[self.policy.rerun])
         if is_changed and self.policy.changed != "keep":
             stands = False
         if not stands:

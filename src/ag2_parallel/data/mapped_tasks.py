@@ -86,6 +86,11 @@ class RowTasks(Iterable[RowTask]):
         self._started: Iterator[Row] | None = None
         self._compare()
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether they can be read more than once."""
+        return self._source.repeatable
+
     def _compare(self) -> None:
         rows = iter(self._source)
         first = next(rows, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ag2_parallel.cli.task_files.variables import Variables
 from ag2_parallel.errors import ConfigurationError, DuplicateTaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ag2_parallel.cli.task_files.reading import ListedTask, ReadFile
@@ -44,8 +45,8 @@ class Plan:
     redactor: Redactor = field(repr=False)
 
     def all_tasks(self) -> Iterable[Any]:
-        """A list, which a run checks whole, where nothing is read on the way; else an iterator."""
-        return itertools.chain(self.tasks, *self.sources) if self.sources else self.tasks
+        """A list, which a run checks whole, where nothing is read on the way; else what is read as it goes."""
+        return ReadInTurn(self.tasks, *self.sources) if self.sources else self.tasks
 
     def located(self, error: ConfigurationError) -> ConfigurationError:
         """The error with the file and line before each problem of a listed task."""
@@ -56,6 +57,22 @@ class Plan:
             return f"{place}: {problem}" if place else problem
 
         return type(error)([with_place(problem) for problem in error.problems])
+
+
+class ReadInTurn(Iterable[Any]):
+    """Tasks of several places, one after the other, from the start each time.
+
+    Attributes:
+        repeatable: Whether they can be read more than once.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+        self.repeatable = all(getattr(part, "repeatable", True) for part in parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Task by task."""
+        return itertools.chain(*self._parts)
 
 
 @dataclass(frozen=True, slots=True)
