@@ -18,6 +18,7 @@ from ag2_parallel.core.broadcast import Broadcast
 from ag2_parallel.core.entries import RunHooks
 from ag2_parallel.core.feeder import Feeder
 from ag2_parallel.core.intake import Intake, LazyIntake, dependants
+from ag2_parallel.core.journal_notes import JournalNotes
 from ag2_parallel.core.lag_watch import LagWatch
 from ag2_parallel.core.metrics import RunMetrics
 from ag2_parallel.core.outlet import Outlet
@@ -81,10 +82,12 @@ class ActiveRun(ReadableRun):
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
         self._progress = Progress(options.progress, asks=callable(options.human_input))
-        self._broadcast = Broadcast([*observers, *options.observers, *self._progress.observers], self.run_id)
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)
         self._record = RunRecord(store_of(options.journal), policy, self.redactor, known)
+        notes = [] if options.journal is None else [JournalNotes(lambda: self._record.journal)]
+        observers = [*observers, *options.observers, *self._progress.observers, *notes]
+        self._broadcast = Broadcast(observers, self.run_id)
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
         self._hooks = ExitStack()
@@ -292,8 +295,8 @@ class ActiveRun(ReadableRun):
     def _close(self) -> None:
         try:
             self._preparation.close()
-            self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._broadcast.close(_OBSERVERS_TIME / 5 if self._hurried else _OBSERVERS_TIME)
+            self._record.close(self.run.stop_reason, hurried=self._hurried)
             self._console.close()
             self._hooks.close()
         finally:

@@ -196,6 +196,18 @@ def test_what_stands_is_an_event_of_its_own(journal):
     ]  # fmt: skip
 
 
+def test_what_is_out_of_the_ordinary_is_kept_as_events(runner, journal):
+    def once(ctx):
+        ctx.report("looking")
+        if ctx.attempt == 1:
+            raise ValueError("once")
+
+    ParallelAgentRunner(journal=journal, retry=2, progress=False).run([*tasks("ab"), ParallelTask("r", run=once)])
+    with sqlite3.connect(journal) as db:
+        kept = [kind for (kind,) in db.execute("SELECT type FROM events ORDER BY event")]
+    assert kept == ["RunStarted", "TaskReported", "TaskRetrying", "TaskReported", "RunFinished"]
+
+
 def test_a_result_is_written_down_before_it_is_published(journal):
     counts = []
     for result in ParallelAgentRunner(1, journal=journal, progress=False).stream(tasks(), run_id="one"):

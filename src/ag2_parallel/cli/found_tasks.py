@@ -80,7 +80,7 @@ def settings_of(
         run_id=run_id,
         form=form or Format(found_by["form"]),
         out=out or before,
-        overwrite=out is None,
+        overwrite=out is None or out.resolve() == before,
         transcripts=found_by["transcripts"],
         max_cost=found_by.get("max_cost"),
     )
