@@ -12,8 +12,9 @@ import httpx
 import openai
 import psutil
 import pytest
-from agents import ok, run, served, statuses
+from agents import run, served, statuses
 from autogen import AssistantAgent, ConversableAgent
+from classic_line import ok
 
 from ag2_parallel import NotSerializableError, ParallelAgentRunner, ParallelTask, ProcessBackend
 
