@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ag2_parallel.machinery import Lease
     from ag2_parallel.results import ParallelTaskResult
 
+_LOOK = 0.2
+"""Seconds between two looks: a signal that comes just before a thread begins to wait does not end the wait by itself."""
+
 _log = logging.getLogger("ag2_parallel")
 
 _STAGES = {
@@ -45,7 +48,8 @@ def wait_for_end(active: ActiveRun) -> int:
                     active.settle_soon()
                     return interrupts
                 active.stop("interrupted", stop_running=handled == 2)
-            active.outlet.wait_finished()
+            while not active.outlet.wait_finished(_LOOK):
+                pass
         except KeyboardInterrupt:
             interrupts += 1
         else:
@@ -79,10 +83,10 @@ def deliver(active: ActiveRun, take: Callable[[ParallelTaskResult], object]) -> 
     interrupts = wait_for_end(active)
     while thread.is_alive():
         try:
-            thread.join(None if interrupts < 3 else _LAST_ROWS)
+            thread.join(_LOOK if interrupts < 3 else _LAST_ROWS)
         except KeyboardInterrupt:
             interrupts += 1
-        else:
+        if interrupts >= 3:
             break
     if failures:
         raise failures[0]
@@ -112,7 +116,8 @@ class ResultStream(Iterator["ParallelTaskResult"]):
             self._lease = self._make_lease()
             self._active.start(self._lease.machinery)
         try:
-            self._active.outlet.wait()
+            while not self._active.outlet.wait(_LOOK):
+                pass
         except BaseException:
             self.close()
             raise

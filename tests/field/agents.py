@@ -118,4 +118,5 @@ def finished(process, timeout=50):
     """Standard output and error of a program that has to end well."""
     out, err = process.communicate(timeout=timeout)
     assert process.returncode == 0, err
-    return out, err
+    busy = "the engine was held up for"  # says nothing of the program on a machine that runs other tests beside it
+    return out, "".join(line for line in err.splitlines(keepends=True) if busy not in line)

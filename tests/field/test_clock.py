@@ -23,7 +23,7 @@ class FakeDatetime(real):
     def utcnow(cls): return real.fromtimestamp(clock.time(), datetime.timezone.utc).replace(tzinfo=None)
 time.time = clock.time
 datetime.datetime = FakeDatetime
-import ag2_parallel.assembly, ag2_parallel.core.clock, ag2_parallel.frameworks.failures, ag2_parallel.gate.retry_after
+import ag2_parallel.assembly, ag2_parallel.core.clock, ag2_parallel.frameworks.failures, ag2_parallel.retry_after
 for module in [m for n, m in sys.modules.items() if n.startswith("ag2_parallel") and hasattr(m, "datetime")]:
     if module.datetime is real: module.datetime = FakeDatetime
 

@@ -33,6 +33,9 @@ _BROKEN: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohtt
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would make up: what the SDK did not send is not sent."""
 
+_TURNS = 10
+"""Turns of the loop until the sockets are freed: one after a transport was closed, some more after a cut while it connected."""
+
 
 class Pool:
     """Sends requests over connections shared by all attempts. Made and used on the engine loop."""
@@ -111,8 +114,8 @@ class Pool:
         await asyncio.gather(*self._tls.values(), return_exceptions=True)
         if self._session is not None:
             await self._session.close()
-            await asyncio.sleep(0)  # a transport frees its socket one turn of the loop after it was closed
-            await asyncio.sleep(0)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
 
 
 class _PoolReply:

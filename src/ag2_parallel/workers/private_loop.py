@@ -119,6 +119,7 @@ def finish(loop: PrivateLoop, *, within: float, before_closing: Callable[[], Non
             task.exception()  # seen: a leftover's error is nobody's result
         elif not task.done():
             task._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001 - given up on purpose, and the result says so
+            loop.set_exception_handler(lambda _loop, _about: None)  # nor is what is said of its generators anybody's
     with contextlib.suppress(BaseException):
         loop.run_until_complete(asyncio.wait_for(loop.shutdown_asyncgens(), within))
     before_closing()
