@@ -43,6 +43,8 @@ _OF_LIVE_OBJECTS: Final = (
 
 _DEEPEST: Final = 12
 
+_encoded: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
 
 def fingerprint(task: ParallelTask, llm_config: Any = None, salt: str = "") -> str:
     """The digest of what a task would do.
@@ -56,13 +58,12 @@ def fingerprint(task: ParallelTask, llm_config: Any = None, salt: str = "") -> s
     told = {
         name: described(value, config=name in _MODEL_CONFIGS)
         for name in _TOLD
-        if (value := getattr(task, name)) not in (None, ())
+        if (value := getattr(task, name)) is not None and not (name == "depends_on" and not value)
     }
     has_own = task.agent is not None or task.run is not None or "llm_config" in (task.agent_config or {})
     if not has_own and llm_config is not None:
         told["llm_config"] = described(llm_config, config=True)
-    text = json.dumps(told, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), key=salt.encode()[:64], digest_size=16).hexdigest()
+    return hashlib.blake2b(_encoded(told).encode(), key=salt.encode()[:64], digest_size=16).hexdigest()
 
 
 def described(value: Any, depth: int = 0, *, config: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from ag2_parallel.run_record import RunRecord
 
 _SETTLING_TIME = 0.5
+
+_STAND_BACK = 0.001
+"""Seconds that a reader of results that stand leaves the interpreter to the search for tasks that have to run."""
 
 
 class ReadableRun:
@@ -51,6 +55,8 @@ class ReadableRun:
         if result is None:
             return None
         if isinstance(result, Kept):
+            if self._feeder.passes_by:
+                time.sleep(_STAND_BACK)
             return result.load()
         if self.outlet.streamed:
             self._feeder.handed_out()

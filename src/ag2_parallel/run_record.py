@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ag2_parallel.records import RunJournal, RunStore
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import ParallelTaskResult
-    from ag2_parallel.tasks import ParallelTask
 
 _UNHURRIED: Final = 5.0
 _HURRIED: Final = 0.15
@@ -167,6 +166,6 @@ def resumable(journal: Journal | str | os.PathLike[str], run_id: str | None) -> 
     return header.run_id, header.source
 
 
-def _restored(task: ParallelTask, output: Any) -> Any:
+def _restored(output_type: Any, output: Any) -> Any:
     """A stored output as what the task's `output_type` makes of it."""
-    return output if task.output_type is None else validated_value(task.output_type, output)
+    return validated_value(output_type, output)

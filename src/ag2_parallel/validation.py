@@ -35,7 +35,9 @@ def raise_for(problems: Sequence[Problem]) -> None:
 
 def name_key(name: str) -> str:
     """What must be unique: the name after NFC, case folding and stripping."""
-    key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
+    folded = name if name.isascii() else unicodedata.normalize("NFC", name)
+    key = folded.casefold()
+    key = (key if name.isascii() else unicodedata.normalize("NFC", key)).strip()
     return name if key == name else key  # the same object where it can be: a run keeps every key
 
 
@@ -87,6 +89,8 @@ def name_problem(name: object) -> str | None:
     """What is wrong with a task's name, or None."""
     if not isinstance(name, str):
         return f"its name {name!r} is not text"
+    if name.isascii() and name.isprintable() and 0 < len(name) <= 200 and not name.isspace():
+        return None  # as almost all are
     if all(c.isspace() or unicodedata.category(c) in _UNSEEN for c in name):
         return "its name is blank"
     if len(name) > 200:

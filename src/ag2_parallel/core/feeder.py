@@ -55,6 +55,8 @@ class Feeder:
         self._cancel_async: Callable[[], None] | None = None
         self._stopped = False
         self._clock = time.monotonic
+        self.passes_by = False
+        """Whether tasks are being read whose results stand, and none of those that will run is reached yet."""
         self._kept: list[NewTask] = []
         self._kept_since = 0.0
 
@@ -147,6 +149,7 @@ class Feeder:
                 self._take(item, intake)
         finally:
             self._hand_over_kept()
+            self.passes_by = False
             close = getattr(iterator, "close", None)
             if close is not None:
                 close()
@@ -155,6 +158,7 @@ class Feeder:
         if self._stopped:
             return
         new = intake.next(item)
+        self.passes_by = new.kept is not None
         if new.kept is None:
             self._hand_over_kept()
             self._add(new)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
+from ag2_parallel.core.entries import NewTask
 from ag2_parallel.core.kept import Kept
+from ag2_parallel.core.scheduled import ScheduledTask
 from ag2_parallel.errors import ConfigurationError, JournalDamagedError
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ag2_parallel.core.entries import NewTask
     from ag2_parallel.records import EarlierTask, RunJournal
     from ag2_parallel.tasks import ParallelTask
 
@@ -31,6 +32,8 @@ _AGAIN: Final[dict[str, frozenset[str]]] = {
     "none": frozenset(),
 }
 """The statuses whose tasks run again."""
+
+_STATUSES: Final = {str(status): status for status in TaskStatus}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,16 @@ class ResumePolicy:
             raise ConfigurationError(problems)
 
 
+class _Place(NamedTuple):
+    """Where a result that stands belongs in this life."""
+
+    name: str
+    number: int
+    metadata: Any
+    group: str | None
+    output_type: Any
+
+
 @dataclass(slots=True)
 class Resumption:
     """Compares the tasks of this life with what the journal knows of earlier ones.
@@ -77,8 +90,8 @@ class Resumption:
     journal: RunJournal
     policy: ResumePolicy
     fingerprint: Callable[[ParallelTask], str]
-    restore: Callable[[ParallelTask, Any], Any]
-    """From a stored output to what the task's `output_type` makes of it."""
+    restore: Callable[[Any, Any], Any]
+    """From a task's `output_type` and its stored output to what the type makes of it."""
     known: Callable[[str], bool] = lambda _name: False
     """Whether the caller has a result of the task, which stands whatever its status."""
     kept: int = 0
@@ -103,8 +116,8 @@ class Resumption:
             ConfigurationError: With `changed="error"`, naming every task that changed.
             JournalDamagedError: A result that stands cannot be read.
         """
-        decided = [self._decided(new) for new in tasks]
-        self._run_dependants_again(decided)
+        decided = [self._decided(new, self._loaded) for new in tasks]
+        self._run_dependants_again(tasks, decided)
         decided = [new if new.kept is None else self._read(new) for new in decided]
         if self.changed and self.policy.changed == "error":
             raise ConfigurationError(
@@ -116,25 +129,29 @@ class Resumption:
     def one(self, new: NewTask) -> NewTask:
         """Decide for a task of a source; with `changed="error"` one that changed fails at once."""
         before = len(self.changed)
-        decided = self._decided(new)
+        decided = self._decided(new, self._loaded_or_failed)
         if decided.kept is not None and not self._stand.issuperset(new.scheduled.depends_on):
-            decided = self._again_after_all(decided)
+            decided = self._again_after_all(new, decided)
         if decided.kept is not None:
             self._stand.add(new.scheduled.index)
-            decided = replace(decided, kept=replace(decided.kept, load=partial(self._loaded_or_failed, new)))
         if len(self.changed) == before or self.policy.changed != "error":
             return decided
         text = f'task "{new.task.name}" would do something else than before, and changed is "error"'
         problem = TaskError(type="ConfigurationError", message=text, kind="configuration", retryable=False)
         return replace(decided, kept=None, scheduled=replace(decided.scheduled, kept=None, problem=problem))
 
-    def _decided(self, new: NewTask) -> NewTask:
-        name = new.task.name
-        new = replace(new, fingerprint=self.fingerprint(new.task))
+    def _decided(self, new: NewTask, load: Callable[[_Place], ParallelTaskResult]) -> NewTask:
+        """The task with its fingerprint, and with its result if that stands.
+
+        A hundred thousand of them come before the first that runs, so what stands is made in one step and holds no
+        more than its place.
+        """
+        task, name = new.task, new.task.name
+        fingerprint = self.fingerprint(task)
         earlier = self._earlier.pop(name, None)
         if earlier is None or new.scheduled.problem is not None:
-            return new
-        is_changed = earlier.fingerprint != new.fingerprint
+            return replace(new, fingerprint=fingerprint)
+        is_changed = earlier.fingerprint != fingerprint
         if is_changed:
             self.changed.append(name)
         stands = earlier.status is not None and (self.known(name) or earlier.status not in _AGAIN[self.policy.rerun])
@@ -142,30 +159,33 @@ class Resumption:
             stands = False
         if not stands:
             self.again += 1
-            return new
+            return replace(new, fingerprint=fingerprint)
         self.kept += 1
-        status = TaskStatus(str(earlier.status))
-        kept = Kept(name, new.scheduled.index, status, partial(self._loaded, new))
-        return replace(new, kept=kept, scheduled=replace(new.scheduled, kept=status))
+        index, depends_on = new.scheduled.index, new.scheduled.depends_on
+        place = _Place(name, index, task.metadata, task.group, task.output_type)
+        status = _STATUSES[str(earlier.status)]
+        scheduled = ScheduledTask(index, depends_on, kept=status)
+        return NewTask(task, scheduled, new.limits, None, fingerprint, Kept(name, index, status, partial(load, place)))
 
-    def _loaded(self, new: NewTask) -> ParallelTaskResult:
+    def _loaded(self, place: _Place) -> ParallelTaskResult:
         """A stored result, in its task's place of this life."""
-        task = new.task
-        stored = self.journal.result(task.name)
+        stored = self.journal.result(place.name)
         if stored is None:
-            raise JournalDamagedError(f'the result of task "{task.name}" is not in the journal any more')
-        output = self.restore(task, stored.output) if stored.status is TaskStatus.SUCCEEDED else stored.output
-        return replace(stored, index=new.scheduled.index, output=output, metadata=task.metadata, group=task.group)
+            raise JournalDamagedError(f'the result of task "{place.name}" is not in the journal any more')
+        output = stored.output
+        if place.output_type is not None and stored.status is TaskStatus.SUCCEEDED:
+            output = self.restore(place.output_type, output)
+        return replace(stored, index=place.number, output=output, metadata=place.metadata, group=place.group)
 
-    def _loaded_or_failed(self, new: NewTask) -> ParallelTaskResult:
+    def _loaded_or_failed(self, place: _Place) -> ParallelTaskResult:
         """The same for whoever cannot be told by an exception any more, since the run has begun."""
         try:
-            return self._loaded(new)
+            return self._loaded(place)
         except Exception as error:
             problem = TaskError(type=type(error).__name__, message=str(error), kind="configuration", retryable=False)
             return ParallelTaskResult(
-                name=new.task.name,
-                index=new.scheduled.index,
+                name=place.name,
+                index=place.number,
                 status=TaskStatus.FAILED,
                 stop_reason="error",
                 error=problem,
@@ -177,7 +197,7 @@ class Resumption:
         result = new.kept.load()
         return replace(new, kept=replace(new.kept, load=lambda: result))
 
-    def _run_dependants_again(self, decided: list[NewTask]) -> None:
+    def _run_dependants_again(self, tasks: Sequence[NewTask], decided: list[NewTask]) -> None:
         """A result does not stand where a task it depends on runs again: it was made from another answer."""
         place = {new.scheduled.index: position for position, new in enumerate(decided)}
         dependants: dict[int, list[int]] = {}
@@ -189,13 +209,13 @@ class Resumption:
             for index in dependants.pop(todo.pop(), ()):
                 new = decided[place[index]]
                 if new.kept is not None:
-                    decided[place[index]] = self._again_after_all(new)
+                    decided[place[index]] = self._again_after_all(tasks[place[index]], new)
                     todo.append(index)
 
-    def _again_after_all(self, new: NewTask) -> NewTask:
+    def _again_after_all(self, given: NewTask, decided: NewTask) -> NewTask:
         self.kept -= 1
         self.again += 1
-        return replace(new, kept=None, scheduled=replace(new.scheduled, kept=None))
+        return replace(given, fingerprint=decided.fingerprint)
 
     @property
     def removed(self) -> list[str]:

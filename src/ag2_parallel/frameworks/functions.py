@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.frameworks import output_types
@@ -71,17 +72,34 @@ async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
 
 
-def _takes_context(function: Any) -> bool:
+_known_signatures: WeakKeyDictionary[Any, inspect.Signature | None] = WeakKeyDictionary()
+"""Signatures of plain functions; ten thousand tasks often have one of them, and reading it costs more than all else."""
+
+
+def _signature(function: Any) -> inspect.Signature | None:
+    """What a call takes; None where nobody can tell."""
+    plain = inspect.isfunction(function)
+    if plain and function in _known_signatures:
+        return _known_signatures[function]
     try:
-        parameters = inspect.signature(function).parameters.values()
+        found = inspect.signature(function)
     except (TypeError, ValueError):
+        found = None
+    if plain:
+        _known_signatures[function] = found
+    return found
+
+
+def _takes_context(function: Any) -> bool:
+    signature = _signature(function)
+    if signature is None:
         return True
     positional = {
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         inspect.Parameter.VAR_POSITIONAL,
     }
-    return any(parameter.kind in positional for parameter in parameters)
+    return any(parameter.kind in positional for parameter in signature.parameters.values())
 
 
 def _call_problems(name: str, function: Any) -> list[str]:
@@ -91,9 +109,8 @@ def _call_problems(name: str, function: Any) -> list[str]:
         return [f'task "{name}": run is {function!r}, not a function; give one that takes the TaskContext']
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return [f'task "{name}": run is a generator, which would run nothing; return the value instead of yielding it']
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
+    signature = _signature(function)
+    if signature is None:
         return []
     try:
         signature.bind(*([None] if _takes_context(function) else []))

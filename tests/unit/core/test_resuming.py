@@ -35,7 +35,7 @@ def resumption(stored, **policy):
     def fingerprint(task):
         return f"print of {task.name}" + ("" if task.prompt == "same" else "!")
 
-    return Resumption(stored, ResumePolicy(**policy), fingerprint, lambda task, output: output)
+    return Resumption(stored, ResumePolicy(**policy), fingerprint, lambda kind, output: output)
 
 
 def kept(decided):
