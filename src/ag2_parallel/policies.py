@@ -183,7 +183,7 @@ class Journal:
         path = os.fspath(given) if isinstance(given, os.PathLike) else given
         if not isinstance(path, str):
             problems.append(f"Journal path: {given!r} is not the path of a file")
-        elif not path.strip() or "\0" in path:
+        elif not path.strip() or "\0" in path or path == ":memory:":
             problems.append(f"Journal path: {path!r} names no file")
         if self.keep not in {"all", "summary", "none"}:
             problems.append(f'Journal keep: {self.keep!r} is none of "all", "summary" and "none"')

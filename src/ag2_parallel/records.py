@@ -159,10 +159,19 @@ class RunJournal(Protocol):
     def attempt_ended(self, index: int, attempt: int, *, cut: bool) -> None:
         """An attempt failed by itself or was ended from outside, and its task goes on."""
 
-    def settle(self, result: ParallelTaskResult, fingerprint: str, *, cut: bool, published: Callable[[], None]) -> None:
+    def settle(
+        self,
+        result: ParallelTaskResult,
+        fingerprint: str,
+        *,
+        cut: bool,
+        published: Callable[[], None],
+        if_none: bool = False,
+    ) -> None:
         """Write a result down; `published` is called, on the journal's own thread, when it is safe.
 
-        The result is encoded on the journal's thread. `cut`: its last attempt was ended from outside.
+        The result is encoded on the journal's thread. `cut`: its last attempt was ended from outside. `if_none`: a
+        result of an earlier life, which was paid for, is not replaced by this one.
         """
 
     def tape(self, index: int, name: str, attempt: int) -> CallTape:

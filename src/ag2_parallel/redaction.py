@@ -85,7 +85,10 @@ class Redactor:
         assert self._extra is not None
         try:
             return str(self._extra(text))
-        except Exception as error:  # what may not be shown as it is, and could not be redacted, is not shown
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # what may not be shown as it is, and could not be redacted, is not shown
             return f"{MASK} (redact raised {type(error).__name__})"
 
     def value(self, value: Any) -> Any:

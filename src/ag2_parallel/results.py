@@ -57,9 +57,10 @@ class TaskError:
         """Type and message in one line."""
         return f"{self.type}: {self.message}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+    def to_dict(self, mask: Callable[[str], str] = str) -> dict[str, Any]:
+        """Plain data; `mask` hides the secrets of a text."""
+        shown = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: plain(value, mask) if name != "kind" else value for name, value in shown.items()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> TaskError:
@@ -85,10 +86,10 @@ class AttemptRecord:
     error: TaskError | None = None
     ended: str = "returned"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+    def to_dict(self, mask: Callable[[str], str] = str) -> dict[str, Any]:
+        """Plain data; `mask` hides the secrets of a text."""
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        return plain | {"status": str(self.status), "error": self.error.to_dict() if self.error else None}
+        return plain | {"status": str(self.status), "error": self.error.to_dict(mask) if self.error else None}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> AttemptRecord:
@@ -173,16 +174,20 @@ class ParallelTaskResult:
         return f"ParallelTaskResult({self.name!r}, {self.status}, {told}, duration={self.duration:.2f})"
 
     def to_dict(self, mask: Callable[[str], str] = masked_text) -> dict[str, Any]:
-        """Plain data that JSON can hold; what it cannot hold is shown as text. `mask` hides the secrets of a text."""
+        """Plain data that JSON can hold; what it cannot hold is shown as text. `mask` hides the secrets of a text.
+
+        It is asked about texts of tasks, agents and models alone: whatever it does, the data is that of a result.
+        """
         shown = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "trace"}
+        shown |= {name: plain(shown[name], mask) for name in _TEXTS}
         shown["status"] = str(self.status)
-        shown["usage"] = self.usage.to_dict()
-        shown["error"] = self.error.to_dict() if self.error else None
-        shown["attempt_log"] = [record.to_dict() for record in self.attempt_log]
+        shown["usage"] = self.usage.to_dict(mask)
+        shown["error"] = self.error.to_dict(mask) if self.error else None
+        shown["attempt_log"] = [record.to_dict(mask) for record in self.attempt_log]
         for name in ("started_at", "finished_at"):
             shown[name] = shown[name].isoformat() if shown[name] else None
-        trace = [span.masked(mask).to_dict() for span in self.trace]
-        return {name: plain(value, mask) for name, value in shown.items()} | {"trace": trace}
+        shown["trace"] = [span.masked(mask).to_dict() for span in self.trace]
+        return shown
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ParallelTaskResult:
@@ -224,6 +229,11 @@ def _known(cls: Any, plain: Mapping[str, Any]) -> dict[str, Any]:
     names = {item.name for item in fields(cls)}
     return {name: value for name, value in plain.items() if name in names}
 
+
+_TEXTS = (
+    "name", "output", "summary", "chat_history", "context", "last_speaker", "console", "metadata", "group", "directory",
+)  # fmt: skip
+"""The fields of a result with texts of its task, its agents and models."""
 
 _DEEPEST = 100
 

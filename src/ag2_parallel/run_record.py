@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ag2_parallel.core.entries import NewTask
     from ag2_parallel.machinery import Machinery
     from ag2_parallel.options import Options
-    from ag2_parallel.records import RunJournal, RunStore
+    from ag2_parallel.records import RunHeader, RunJournal, RunStore
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import ParallelTaskResult
 
@@ -150,8 +151,27 @@ def store_of(journal: Journal | str | os.PathLike[str] | None) -> RunStore | Non
     return SqliteJournal(told.path, told.keep, calls=told.calls)
 
 
-def resumable(journal: Journal | str | os.PathLike[str], run_id: str | None) -> tuple[str, Any]:
-    """The name of the run that is meant, and what finds its tasks again. Blocking.
+def as_before(
+    journal: Journal | str | os.PathLike[str], own: Journal | str | os.PathLike[str] | None, header: RunHeader
+) -> Journal:
+    """The journal of a run that goes on, keeping no more than was wanted.
+
+    Args:
+        journal: What the caller names; a `Journal` is taken as it is.
+        own: The runner's option.
+        header: Of the life before.
+    """
+    if isinstance(journal, Journal):
+        return journal
+    if isinstance(own, Journal):
+        return replace(own, path=journal)
+    before = header.options.get("journal")
+    told = before if isinstance(before, dict) else {}
+    return Journal(journal, **{name: told[name] for name in ("keep", "calls") if name in told})
+
+
+def resumable(journal: Journal | str | os.PathLike[str], run_id: str | None) -> RunHeader:
+    """What explains the last life of the run that is meant. Blocking.
 
     Raises:
         JournalError: The journal cannot be read.
@@ -163,7 +183,7 @@ def resumable(journal: Journal | str | os.PathLike[str], run_id: str | None) -> 
         what = "no runs" if run_id is None else f"no run {run_id!r}"
         path = journal.path if isinstance(journal, Journal) else journal
         raise ConfigurationError(f"journal {path}: there is {what} in it to resume")
-    return header.run_id, header.source
+    return header
 
 
 def _restored(output_type: Any, output: Any) -> Any:

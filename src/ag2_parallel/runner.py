@@ -260,7 +260,7 @@ class ParallelAgentRunner:
         `run(tasks, run_id=...)` with `journal=` does the same with the defaults.
 
         Args:
-            journal: The file, or a `Journal`.
+            journal: The file, or a `Journal`. Of a file as much is kept as the runner's own `Journal` says, else as before.
             tasks: The run's tasks; None where it was started with "module:attribute", which finds them again.
             run_id: The run; None: the one that was begun last.
             rerun: Which tasks with a result run again: all that did not succeed, those that "failed" by themselves or
@@ -276,16 +276,17 @@ class ParallelAgentRunner:
             RunInterrupted: As `run`.
         """
         from ag2_parallel.core.resuming import ResumePolicy
-        from ag2_parallel.run_record import resumable
+        from ag2_parallel.run_record import as_before, resumable
 
         policy = ResumePolicy(rerun, changed, uncertain)
-        options = replace(self._options, journal=journal)
-        run_id, source = resumable(journal, run_id)
-        if tasks is None and "attribute" not in (source or {}):
+        header = resumable(journal, run_id)
+        options = replace(self._options, journal=as_before(journal, self._options.journal, header))
+        run_id, found_by = header.run_id, header.source or {}
+        if tasks is None and "attribute" not in found_by:
             raise ConfigurationError(
                 f"run {run_id!r}: its tasks cannot be found again from the journal; pass them: runner.resume(journal, tasks)"
             )
-        given = tasks if tasks is not None else source["attribute"]
+        given = tasks if tasks is not None else found_by["attribute"]
         return self._runs.waited_for(self._runs.accepted(given, run_id, streamed=False, options=options, policy=policy))
 
     def events(self, tasks: Tasks, *, run_id: str | None = None) -> Iterator[Event]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,12 @@ class Usage:
         """The same usage, filed under `model`."""
         return replace(self, by_model={model: replace(self, by_model={})})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, `total_tokens` included."""
+    def to_dict(self, mask: Callable[[str], str] = str) -> dict[str, Any]:
+        """Plain data, `total_tokens` included; `mask` hides the secrets of a text."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
         plain |= {"total_tokens": self.total_tokens, "cost": self.cost}
         if self.by_model:
-            plain["by_model"] = {model: usage.to_dict() for model, usage in self.by_model.items()}
+            plain["by_model"] = {mask(model): usage.to_dict(mask) for model, usage in self.by_model.items()}
         return plain
 
     @classmethod

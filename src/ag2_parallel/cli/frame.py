@@ -8,7 +8,7 @@ import typer
 
 from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.termination import Termination
-from ag2_parallel.errors import Ag2ParallelError, ConfigurationError
+from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, JournalError, JournalLockedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,12 +19,10 @@ def exit_code(command: Callable[[Termination], int]) -> int:
     with Termination() as termination:
         try:
             return command(termination)
-        except ConfigurationError as error:
-            say(f"error: {error}")
-            return exit_codes.USAGE
         except Ag2ParallelError as error:
             say(f"error: {error}")
-            return exit_codes.RUN_FAILED
+            wrong = isinstance(error, ConfigurationError | JournalError) and not isinstance(error, JournalLockedError)
+            return exit_codes.USAGE if wrong else exit_codes.RUN_FAILED
         except KeyboardInterrupt as error:
             what = "terminated" if termination.received else "interrupted"
             how = getattr(error, "how_to_resume", None)

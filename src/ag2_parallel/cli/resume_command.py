@@ -70,8 +70,9 @@ def resume(  # noqa: PLR0913 - typer reads the options from the signature
         from ag2_parallel.errors import ConfigurationError
         from ag2_parallel.run_record import resumable
 
-        run_id, found_by = resumable(journal, run)
-        if "file" not in (found_by or {}):
+        header = resumable(journal, run)
+        run_id, found_by = header.run_id, header.source or {}
+        if "file" not in found_by:
             raise ConfigurationError(
                 f"run {run_id!r} was not started from files: go on with it in Python, by runner.resume(journal, tasks)"
             )

@@ -146,6 +146,13 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    out = out.resolve()  # what a link leads to is written, and the link stays
+    if out.is_dir():
+        raise ConfigurationError(f"--out {out}: this is a folder; name a file in it")
+    if out.exists() and not out.is_file():
+        with _into(out) as file:
+            yield file
+        return
     partly = out.with_name(f"{out.name}.{os.getpid()}.part")
     try:
         descriptor = os.open(partly, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -158,3 +165,13 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
     except BaseException:
         partly.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _into(out: Path) -> Iterator[IO[bytes]]:
+    """A device or a pipe is written to: a file must not take its place."""
+    try:
+        with out.open("wb") as file:
+            yield file
+    except OSError as error:
+        raise ConfigurationError(f"--out {out}: it cannot be written ({error.strerror})") from error

@@ -100,7 +100,7 @@ class _Session:
         self._only_succeeded = options.get("handle_errors") == "ignore"
         journal = options.get("journal")
         self._settings = settings
-        self._run_id = settings.run_id or new_run_id()
+        self._run_id = new_run_id() if settings.run_id is None else settings.run_id
         self._writers: list[Writer] = [printer(settings.form)]
         if settings.out is not None:
             self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))

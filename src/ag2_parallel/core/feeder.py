@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import Ag2ParallelError
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from ag2_parallel.core.intake import LazyIntake, Prepare
     from ag2_parallel.core.run import Run
     from ag2_parallel.tasks import ParallelTask
-
-_MOST_KEPT = 256
-_KEPT_FOR = 0.02
-"""Tasks whose results stand are handed over in lots of so many at most, and seconds apart at most."""
 
 _LOOK = 0.05
 """Seconds between two looks at whether reading was given up."""
@@ -54,11 +50,10 @@ class Feeder:
         self._wake_async: Callable[[], None] | None = None
         self._cancel_async: Callable[[], None] | None = None
         self._stopped = False
-        self._clock = time.monotonic
         self.passes_by = False
         """Whether tasks are being read whose results stand, and none of those that will run is reached yet."""
-        self._kept: list[NewTask] = []
-        self._kept_since = 0.0
+        self._kept: deque[NewTask] = deque()
+        self._kept_announced = False
 
     def handed_out(self) -> None:
         """A result was taken: one more task may be read. Safe from any thread."""
@@ -148,7 +143,6 @@ class Feeder:
                     return
                 self._take(item, intake)
         finally:
-            self._hand_over_kept()
             self.passes_by = False
             close = getattr(iterator, "close", None)
             if close is not None:
@@ -160,20 +154,19 @@ class Feeder:
         new = intake.next(item)
         self.passes_by = new.kept is not None
         if new.kept is None:
-            self._hand_over_kept()
             self._add(new)
             return
         # It holds no more than a name, and many may come before the first that runs: none of them is waited for.
         self._permits.release()
         self._kept.append(new)
-        if len(self._kept) >= _MOST_KEPT or self._clock() - self._kept_since > _KEPT_FOR:
-            self._hand_over_kept()
+        if not self._kept_announced:  # nor does any wait for the next one, which may come late or never
+            self._kept_announced = True
+            self._run.add_kept(self._kept_so_far)
 
-    def _hand_over_kept(self) -> None:
-        if self._kept:
-            self._run.add_kept(self._kept)
-            self._kept = []
-        self._kept_since = self._clock()
+    def _kept_so_far(self) -> list[NewTask]:
+        """All that were read since the last time; on the loop."""
+        self._kept_announced = False
+        return [self._kept.popleft() for _ in range(len(self._kept))]
 
     def _add(self, new: NewTask) -> None:
         """Add a task first and prepare after, so that it has its result also where preparing is stuck or fails."""
@@ -211,6 +204,7 @@ class Feeder:
                 raise
         finally:
             self._cancel_async = None
+            self.passes_by = False
             self._run.close()
             self.done.set()
             if (aclose := getattr(iterator, "aclose", None)) is not None:

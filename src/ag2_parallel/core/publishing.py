@@ -45,8 +45,8 @@ class Publisher:
         self._pending: dict[int, ParallelTaskResult] = {}
         self._then: Callable[[], None] | None = None
 
-    def settled(self, result: ParallelTaskResult, fingerprint: str, *, cut: bool) -> None:
-        """A task has its result; `cut`: its last attempt was ended from outside."""
+    def settled(self, result: ParallelTaskResult, fingerprint: str, *, cut: bool, alone: bool) -> None:
+        """A task has its result; `cut`: its last attempt was ended from outside; `alone`: it depends on no other."""
         self.counts[str(result.status)] += 1
         self._hooks.settled(result)
         if self._journal is None:
@@ -54,7 +54,8 @@ class Publisher:
             return
         self._pending[result.index] = result
         committed = partial(self._post, partial(self._committed, result.index))
-        self._journal.settle(result, fingerprint, cut=cut, published=committed)
+        never_began = alone and result.status is TaskStatus.SKIPPED
+        self._journal.settle(result, fingerprint, cut=cut, if_none=never_began, published=committed)
 
     def kept(self, kept: Kept) -> None:
         """A task keeps its result of an earlier life, which is written down already."""

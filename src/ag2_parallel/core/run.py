@@ -110,9 +110,9 @@ class Run(RunControl):
             self._post(partial(self._add, chunk))
         self.resume(by="adding")
 
-    def add_kept(self, batch: Sequence[NewTask]) -> None:
-        """Take tasks whose results stand: none of them starts."""
-        self._post(partial(self._add, batch))
+    def add_kept(self, batch: Callable[[], Sequence[NewTask]]) -> None:
+        """Take tasks whose results stand, those that `batch` gives on the loop: none of them starts."""
+        self._post(lambda: self._add(batch()))
 
     def close(self, stop_reason: str | None = None) -> None:
         """No more tasks will come."""
@@ -210,7 +210,7 @@ class Run(RunControl):
                 result = ParallelTaskResult(
                     name=entry.task.name, index=index, status=TaskStatus.FAILED, error=internal_error(error)
                 )
-                self._publisher.settled(result, entry.fingerprint, cut=True)
+                self._publisher.settled(result, entry.fingerprint, cut=True, alone=False)
             with suppress(Exception):
                 self.backend.stop(index, len(entry.log.records) + 1, "cancelled")
         self._publisher.give_up_journal()
@@ -296,7 +296,7 @@ class Run(RunControl):
         entry.settled = result
         self._drop_if_over(command.index, entry)
         self._upstream.settled(result)
-        self._publisher.settled(result, entry.fingerprint, cut=was_cut(command))
+        self._publisher.settled(result, entry.fingerprint, cut=was_cut(command), alone=not entry.depends_on)
 
     def _decide(self, entry: Entry, index: int, attempt: int, status: TaskStatus, error: TaskError | None) -> None:
         """It is known what became of an attempt: keep what it had."""

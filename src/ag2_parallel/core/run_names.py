@@ -25,8 +25,10 @@ def check_run_id(run_id: object) -> None:
     """Refuse a run's name that cannot be part of a path.
 
     Raises:
-        ConfigurationError: If it is not 1 to 100 letters, digits, `.`, `_` or `-`, the first no dot.
+        ConfigurationError: If it is not 1 to 100 letters, digits, `.`, `_` or `-`, the first neither dot nor dash.
     """
-    fit = isinstance(run_id, str) and 0 < len(run_id.encode("utf-8", "replace")) <= 200 and not run_id.startswith(".")
+    fit = isinstance(run_id, str) and 0 < len(run_id.encode("utf-8", "replace")) <= 200 and run_id[0] not in ".-"
     if run_id is not None and not (fit and all(c.isalnum() or c in "._-" for c in str(run_id))):
-        raise ConfigurationError(f"run_id: {run_id!r} is not 1 to 100 letters, digits, dots, underscores or dashes")
+        raise ConfigurationError(
+            f"run_id: {run_id!r} is not 1 to 100 letters, digits, dots, underscores or dashes, the first no dot or dash"
+        )

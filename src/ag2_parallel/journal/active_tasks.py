@@ -47,6 +47,13 @@ class ActiveTasks:
         self._rows.pop(name, None)
         return _one(db, "settle_task", row)
 
+    def is_settled(self, db: sqlite3.Connection, name: str) -> bool:
+        """Whether an earlier life has a result of the task, and none of its attempts began in this one."""
+        if self._first or name in self._rows:
+            return False
+        found = db.execute(queries()["find_task"], {"run": self._run, "name": stored_text(name)}).fetchone()
+        return found is not None and found["status"] is not None
+
     def row(self, db: sqlite3.Connection, name: str) -> int:
         """The row of a task; one that has none yet is given one, as if it had started."""
         known = self._rows.get(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from ag2_parallel.results import ParallelTaskResult, plain
 from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ag2_parallel.events import Event
 
@@ -33,6 +34,8 @@ _TRIES: Final = 3
 
 _NO_TRANSCRIPT: Final[dict[str, Any]] = {"chat_history": (), "console": "", "trace": ()}
 _NO_WORDS: Final[dict[str, Any]] = {"output": None, "summary": None, "context": {}, "metadata": None}
+_OF_EVERY_EVENT: Final = frozenset({"type", "at", "run_id", "task"})
+
 _LEFT_OUT: Final[dict[str, dict[str, Any]]] = {
     "all": {},
     "summary": _NO_TRANSCRIPT,
@@ -101,24 +104,31 @@ def encode_result(result: ParallelTaskResult, keep: str, mask: Mask) -> bytes:
     kept = replace(result, **left_out) if left_out else result
     for left in range(_TRIES, 0, -1):
         try:
-            return pack(to_json(kept.to_dict(mask)))
+            return pack(to_json(_stored(kept, mask)))
         except RuntimeError as error:  # changed while it was looked at
             if left == 1:
                 return _without_what_breaks(kept, mask, error)
-        except Exception as error:
+        except BaseException as error:  # raised by a value that says what it is, on the journal's own thread
             return _without_what_breaks(kept, mask, error)
     raise AssertionError("the last try returns")
 
 
-def _without_what_breaks(result: ParallelTaskResult, mask: Mask, error: Exception) -> bytes:
-    said = mask(f"could not be stored: {type(error).__name__}: {error}")
+def _without_what_breaks(result: ParallelTaskResult, mask: Mask, error: BaseException) -> bytes:
+    said = f"could not be stored: {type(error).__name__}"
+    with suppress(BaseException):  # an error may not be able to say what it is
+        said = mask(f"{said}: {error}")
     for name in ("output", "summary", "chat_history", "context", "metadata", "console"):
         try:
             to_json(plain(getattr(result, name), mask))
-        except Exception:
+        except BaseException:  # the same
             instead: Any = {"chat_history": (), "context": {"": said}}.get(name, said)
             result = replace(result, **{name: instead})
-    return pack(to_json(result.to_dict(mask)))
+    return pack(to_json(_stored(result, mask)))
+
+
+def _stored(result: ParallelTaskResult, mask: Mask) -> dict[str, Any]:
+    """Whose result it is stays as it is: by its name a task is found again."""
+    return result.to_dict(mask) | {"name": result.name, "group": result.group}
 
 
 def decode_result(data: bytes) -> ParallelTaskResult:
@@ -129,14 +139,21 @@ def decode_result(data: bytes) -> ParallelTaskResult:
 def encode_header(header: RunHeader, mask: Mask) -> bytes:
     """What explains a life of a run, as it is stored."""
     shown = {
-        "options": header.options,
-        "versions": header.versions,
+        "options": plain(header.options, mask),
+        "versions": plain(header.versions, str),
         "platform": header.platform,
         "revision": header.revision,
-        "source": header.source,
+        "source": _source(header.source, mask),
         "total": header.total,
     }
-    return to_json(plain(shown, mask))
+    return to_json(shown)
+
+
+def _source(source: Mapping[str, Any] | None, mask: Mask) -> Any:
+    """What finds the tasks again, as it is: masked, it would find none or others. Where a prompt in it has a secret, nothing."""
+    rows = (source or {}).get("rows") or {}
+    words = [text for name in ("prompt", "name") if isinstance(text := rows.get(name), str)]
+    return None if any(mask(text) != text for text in words) else plain(source, str)
 
 
 def decode_header(run_id: str, started_at: str, data: bytes) -> RunHeader:
@@ -148,17 +165,17 @@ def encode_call(record: CallRecord, mask: Mask) -> tuple[bytes, bytes]:
     """What there is to say about a call, and its answer, as they are stored."""
     about = {
         "status": record.status,
-        "headers": record.headers,
+        "headers": [(name, mask(value)) for name, value in record.headers],
         "streamed": record.streamed,
-        "model": record.model,
-        "endpoint": record.endpoint,
-        "usage": record.usage.to_dict(),
+        "model": None if record.model is None else mask(record.model),
+        "endpoint": mask(record.endpoint),
+        "usage": record.usage.to_dict(mask),
         "duration": record.duration,
     }
     said = record.body.decode("utf-8", "surrogateescape")
     masked = mask(said)
     body = record.body if masked == said else masked.encode("utf-8", "surrogateescape")
-    return to_json(plain(about, mask)), pack(body)
+    return to_json(about), pack(body)
 
 
 def decode_call(digest: str, about: bytes, body: bytes) -> CallRecord:
@@ -171,4 +188,7 @@ def decode_call(digest: str, about: bytes, body: bytes) -> CallRecord:
 
 def encode_event(event: Event, mask: Mask) -> bytes:
     """An event as it is stored."""
-    return pack(to_json(plain(event.to_dict(), mask)))
+    shown = event.to_dict()
+    return pack(
+        to_json({name: plain(value, str if name in _OF_EVERY_EVENT else mask) for name, value in shown.items()})
+    )

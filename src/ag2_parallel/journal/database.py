@@ -113,6 +113,12 @@ def _upgrade(connection: sqlite3.Connection, path: Path, version: int, upgrades:
 
 
 def _check_path(path: Path, *, create: bool) -> None:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeError) as error:  # such as a name that is too long, or half of a surrogate pair in it
+        raise JournalError(f"journal {path}: there can be no such file ({error})") from error
     if path.is_dir():
         raise JournalError(f"journal {path}: this is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -141,7 +147,7 @@ def connect(path: Path, *, wait: float = 5.0, read_only: bool = False) -> sqlite
         read_only: Whether statements that change something are refused.
     """
     connection = sqlite3.connect(
-        path, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=64
+        path.absolute(), timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=64
     )
     try:
         # A committed row survives the death of the process with any setting. With NORMAL the loss of power may take the

@@ -47,6 +47,7 @@ class MemoryRun:
         *,
         cut: bool,  # noqa: ARG002
         published: Callable[[], None],
+        if_none: bool = False,  # noqa: ARG002
     ) -> None:
         """The task is over: its effects are forgotten."""
         with self._lock:

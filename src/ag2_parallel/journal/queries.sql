@@ -43,7 +43,7 @@ INSERT INTO tasks (
 RETURNING task
 
 -- name: find_task
-SELECT task FROM tasks WHERE run = :run AND name = :name
+SELECT task, status FROM tasks WHERE run = :run AND name = :name
 
 -- name: task_goes_on
 UPDATE tasks SET cut = :cut, sum = :sum WHERE task = :task

@@ -144,7 +144,15 @@ class SqliteRun:
 
         self._writer.put(Change(apply))
 
-    def settle(self, result: ParallelTaskResult, fingerprint: str, *, cut: bool, published: Callable[[], None]) -> None:
+    def settle(
+        self,
+        result: ParallelTaskResult,
+        fingerprint: str,
+        *,
+        cut: bool,
+        published: Callable[[], None],
+        if_none: bool = False,
+    ) -> None:
         """Write a result down."""
         place, name = self._place, result.name
         started = self._names.pop(result.index, None) is not None
@@ -156,6 +164,8 @@ class SqliteRun:
         ended = {"number": result.attempts, "life": place.life, "ended_at": self._now(), "cut": int(cut)}
 
         def apply(db: sqlite3.Connection, stored: bytes) -> None:
+            if if_none and self._active.is_settled(db, name):
+                return
             row = settled_row(place.run, place.life, result, fingerprint, cut=cut)
             task = self._active.settle(db, name, row)
             db.execute(queries()["put_result"], {"task": task, "body": stored, "sum": checksum(stored)})

@@ -25,7 +25,7 @@ def is_locked(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _LOCKED
 
 
-def journal_error(error: Exception, path: Path) -> JournalError:
+def journal_error(error: BaseException, path: Path) -> JournalError:
     """The error to raise, or to tell, instead of what SQLite or the system said."""
     if isinstance(error, JournalError):
         return error

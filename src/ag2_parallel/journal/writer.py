@@ -137,7 +137,7 @@ class Writer:
             return None
         try:
             return change.encode()
-        except Exception as error:
+        except BaseException as error:  # a user's `redact` may raise anything, and this thread must not end of it
             self._break(error)
             return None
 
@@ -186,7 +186,7 @@ class Writer:
             else:
                 return
 
-    def _break(self, error: Exception) -> JournalError:
+    def _break(self, error: BaseException) -> JournalError:
         """Write nothing from now on; told once."""
         broken = journal_error(error, self._path)
         with self._lock:

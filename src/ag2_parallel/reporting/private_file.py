@@ -19,6 +19,9 @@ def write_private(path: str | os.PathLike[str], content: bytes) -> Path:
         OSError: If it cannot be written; the old file is untouched.
     """
     target = Path(path).resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe: no file takes its place
+        target.write_bytes(content)
+        return Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")  # mkstemp makes it 0600
     try:
         with os.fdopen(handle, "wb") as file:

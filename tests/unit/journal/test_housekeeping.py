@@ -217,8 +217,8 @@ def test_prune_by_command(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["runs", "missing.db"], 3, "no such file"),
-        (["runs", "text.db"], 3, "damaged or no journal"),
+        (["runs", "missing.db"], 2, "no such file"),
+        (["runs", "text.db"], 2, "damaged or no journal"),
         (["show", "j.db", "none"], 2, "there is no run 'none'"),
         (["show", "j.db", "r", "none"], 2, "has no task 'none'"),
         (["export", "j.db", "--out", "no/folder.jsonl"], 2, "cannot be made"),

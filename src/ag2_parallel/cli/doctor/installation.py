@@ -10,6 +10,8 @@ import tempfile
 from typing import TYPE_CHECKING, Final
 
 from ag2_parallel.cli.doctor.finding import Finding
+from ag2_parallel.errors import JournalError
+from ag2_parallel.journal.sqlite import SqliteJournal
 from ag2_parallel.redaction import SECRET_NAMES
 
 if TYPE_CHECKING:
@@ -94,6 +96,11 @@ def journal(path: Path) -> Finding:
         return Finding("journal", "problem", f"there is no folder {folder}", f"mkdir -p {folder}")
     if path.exists() and not os.access(path, os.W_OK):
         return Finding("journal", "problem", f"{path} cannot be written to", f"chmod u+w {path}")
+    if path.exists():
+        try:
+            SqliteJournal(path).open(create=path.is_file() and not path.stat().st_size)
+        except JournalError as error:
+            return Finding("journal", "problem", str(error), "name another file")
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".ag2-parallel-") as own:
             connection = sqlite3.connect(f"{own}/trial.db")

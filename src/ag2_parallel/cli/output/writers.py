@@ -188,7 +188,7 @@ def writer_for(path: Path, *, overwrite: bool) -> Writer:
         ConfigurationError: If results would replace what is there, or cannot be written there.
     """
     if path.is_dir() or not path.suffix:
-        if path.is_file():
+        if path.exists() and not path.is_dir():
             raise ConfigurationError(f"--out: {path} has no ending that says a kind of file; name it {path}.jsonl")
         if path.is_dir() and any(path.iterdir()) and not overwrite:
             raise ConfigurationError(f"--out: the folder {path} is not empty; name a new one, or add --overwrite")
