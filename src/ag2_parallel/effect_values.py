@@ -7,7 +7,7 @@ import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _SHOWN: Final = 60
@@ -59,6 +59,8 @@ def _leaf(value: Any) -> Any:
     """Dates, paths, decimals, enums, bytes and their kind; raises what pydantic says of anything else."""
     from pydantic_core import to_jsonable_python
 
+    if isinstance(value, Iterator):  # a generator or an open file: reading it would leave nothing for the tool
+        raise TypeError("it can be read once")
     return to_jsonable_python(value, bytes_mode="base64")
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult, TaskError
@@ -46,6 +47,12 @@ _SHORTEST_KEY: Final = len("://u:p@")
 
 _SHORTEST: Final = 6
 """Shorter values ("x", "none", "EMPTY") are placeholders of local servers, and masking them would eat ordinary words."""
+
+
+_SHORTEST_INSIDE: Final = 9
+"""Bytes from which a value is looked for in the middle of base64, too: less would be found by chance."""
+
+_FOR_URLS: Final = str.maketrans("+/", "-_")
 
 
 class Redactor:
@@ -191,5 +198,15 @@ def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
 
 def _forms(secret: str) -> set[str]:
     bare = secret.removeprefix("Bearer ").strip()
-    encoded = base64.b64encode(bare.encode("utf-8", "surrogatepass")).decode()
-    return {bare, encoded, encoded.rstrip("=")}
+    data = bare.encode("utf-8", "surrogatepass")
+    encoded = base64.b64encode(data).decode()
+    forms = {bare, quote(bare, safe="", errors="surrogatepass"), encoded, encoded.rstrip("=")}
+    if len(data) >= _SHORTEST_INSIDE:
+        forms |= {_inside(data, before) for before in range(3)}
+    return forms | {form.translate(_FOR_URLS) for form in forms - {bare}}
+
+
+def _inside(data: bytes, before: int) -> str:
+    """What of `data` shows in the base64 of a text that has it behind `before` other bytes, such as "user:secret"."""
+    encoded = base64.b64encode(bytes(before) + data).decode()
+    return encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]

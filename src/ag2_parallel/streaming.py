@@ -29,7 +29,7 @@ _STAGES = {
 }
 
 _LAST_ROWS = 0.5
-"""Seconds in which results that are there are handed over after the third interrupt."""
+"""Seconds in which results that are there are handed over after the third interrupt, and each one after the second."""
 
 
 def wait_for_end(active: ActiveRun) -> int:
@@ -68,11 +68,14 @@ def deliver(active: ActiveRun, take: Callable[[ParallelTaskResult], object]) -> 
     run and is raised here.
     """
     failures: list[BaseException] = []
+    taken = 0
 
     def hand_over() -> None:
+        nonlocal taken
         try:
             while active.outlet.wait() and (result := active.take_result()) is not None:
                 take(result)
+                taken += 1
         except BaseException as error:  # raised below, on the caller's thread
             failures.append(error)
             active.stop("cancelled", stop_running=True)
@@ -82,11 +85,13 @@ def deliver(active: ActiveRun, take: Callable[[ParallelTaskResult], object]) -> 
     thread.start()
     interrupts = wait_for_end(active)
     while thread.is_alive():
+        before, is_stuck = taken, False
         try:
-            thread.join(_LOOK if interrupts < 3 else _LAST_ROWS)
+            thread.join(_LOOK if interrupts < 2 else _LAST_ROWS)
+            is_stuck = taken == before
         except KeyboardInterrupt:
             interrupts += 1
-        if interrupts >= 3:
+        if interrupts > 2 or (interrupts == 2 and is_stuck):  # whoever wants out does not wait for a `take` that hangs
             break
     if failures:
         raise failures[0]

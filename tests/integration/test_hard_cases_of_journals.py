@@ -1,14 +1,24 @@
 """Journals in the hands of everybody: what must stay resumable, and what must not be lost or let out."""
 
 import asyncio
+import base64
 import contextlib
 import queue
 import sqlite3
 import threading
+from urllib.parse import quote
 
 import pytest
 
-from ag2_parallel import ConfigurationError, Journal, JournalError, ParallelAgentRunner, ParallelTask, RunFailedError
+from ag2_parallel import (
+    ConfigurationError,
+    Journal,
+    JournalError,
+    ParallelAgentRunner,
+    ParallelTask,
+    RunFailedError,
+    once,
+)
 
 pytestmark = [pytest.mark.timeout(40), pytest.mark.usefixtures("no_threads_left")]
 
@@ -200,3 +210,57 @@ class TestPlaces:
     def test_a_run_that_the_command_line_cannot_name(self, journal, run_id):
         with pytest.raises(ConfigurationError, match="the first no dot or dash"):
             runner(journal=journal).run(tasks("a"), run_id=run_id)
+
+
+KEY = "sk-live-0123456789abcdefgh"
+
+
+class TestSecrets:
+    def test_in_the_value_of_an_effect(self, journal):
+        """The file has it masked; the other attempts of this life have it whole."""
+        made = []
+
+        @once
+        def token() -> str:
+            made.append(1)
+            return f"token {KEY}"
+
+        broken_again = [True]
+
+        def uses(ctx):
+            told = token()
+            if ctx.attempt == 1 or broken_again[0]:
+                raise ValueError("once more")
+            return told.startswith("token sk-live")
+
+        given = [ParallelTask("t", run=uses)]
+        assert runner(journal=journal, retry=2).run(given, run_id="one")["t"].attempts == 2
+        assert KEY.encode() not in b"".join(path.read_bytes() for path in journal.parent.iterdir())
+        broken_again[0] = False
+        results = runner(retry=2).resume(journal, given)
+        assert (made, results["t"].output) == ([1], False)
+
+    @pytest.mark.parametrize("before", ["", "u:", "user:", "some:"])
+    @pytest.mark.parametrize("behind", ["", "\n", "!!"])
+    def test_in_the_middle_of_base64(self, journal, before, behind):
+        """As the header of a basic authentication has it."""
+        key = "a+plain/secret=value"
+        config = {"config_list": [{"model": "m", "api_key": key, "base_url": "http://127.0.0.1:1"}]}
+        told = base64.b64encode(f"{before}{key}{behind}".encode()).decode()
+        given = [ParallelTask("t", run=lambda ctx: f"Basic {told} https://host/?k={quote(key, safe='')}")]
+        runner(journal=journal, llm_config=config).run(given, run_id="one")
+        blob = b"".join(path.read_bytes() for path in journal.parent.iterdir()).decode("latin1")
+        assert quote(key, safe="") not in blob
+        hidden = [told[i : i + 12] for i in range(len(told) - 12)]
+        assert sum(part in blob for part in hidden[4:-4]) == 0
+
+
+class TestEffects:
+    def test_an_argument_that_can_be_read_once_is_refused_and_not_read(self):
+        @once
+        def send(lines):
+            return len(list(lines))
+
+        given = (line for line in "abc")
+        result = runner().run([ParallelTask("t", run=lambda ctx: send(given))])["t"]
+        assert (result.error.kind, list(given)) == ("configuration", ["a", "b", "c"])

@@ -5,11 +5,17 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from ag2_parallel.cli import exit_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_LAST_WORDS: Final = 0.3
+"""Seconds that an interrupted program waits for whoever reads its output, such as a pager."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,7 +44,13 @@ def program() -> NoReturn:
     """
     code = main()
     atexit._run_exitfuncs()  # noqa: SLF001 - there is no public name for it
+    flushing = threading.Thread(target=_flush, daemon=True)
+    flushing.start()
+    flushing.join(_LAST_WORDS if code in {exit_codes.INTERRUPTED, exit_codes.TERMINATED} else None)
+    os._exit(code)
+
+
+def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    os._exit(code)

@@ -104,6 +104,7 @@ class _Session:
         self._writers: list[Writer] = [printer(settings.form)]
         if settings.out is not None:
             self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))
+        self._busy: Writer | None = None
         self._failed = 0
         self._journal = None if journal is None else os.fspath(getattr(journal, "path", journal))
         self._drawn: list[ParallelTaskResult] = []
@@ -175,12 +176,15 @@ class _Session:
         row["metadata"] = self._redactor.value(row["metadata"])
         try:
             for writer in self._writers:
+                self._busy = writer
                 writer.write(row)
         except BrokenPipeError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its exit, too
             raise Ag2ParallelError("standard output was closed; the run was stopped") from error
         except OSError as error:
             raise Ag2ParallelError(f"results cannot be written: {error}; the run was stopped") from error
+        finally:
+            self._busy = None
 
     def _close(self, results: RunResults) -> None:
         summary = {
@@ -190,6 +194,10 @@ class _Session:
             "metrics": plain(results.metrics),
         }
         for writer in self._writers:
+            if (
+                writer is self._busy
+            ):  # the run was interrupted while nobody reads what it writes to, such as a full pipe
+                continue
             writer.close(summary)
             if isinstance(writer, JsonLines) and writer.repaired:
                 say(f"{self._settings.out} ended in half a line of {writer.repaired} bytes, which was cut off")

@@ -89,6 +89,18 @@ def to_json(value: Any) -> bytes:
     return text_bytes(_JSON.encode(value))
 
 
+def masked_receipt(text: str, mask: Mask) -> str:
+    """A receipt's JSON with the secrets of its value hidden; the same text where there are none."""
+    try:
+        receipt = json.loads(text)
+    except ValueError:
+        return mask(text)
+    if not isinstance(receipt, dict):
+        return text if plain(receipt, mask) == receipt else json.dumps(plain(receipt, mask))
+    masked = {name: plain(value, mask) for name, value in receipt.items()}
+    return text if masked == receipt else json.dumps(masked)
+
+
 def from_json(data: bytes) -> Any:
     """Plain data again."""
     return json.loads(bytes_text(data))

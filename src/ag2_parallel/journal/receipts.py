@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.errors import UncertainEffectError
 from ag2_parallel.journal.checksums import checksum
-from ag2_parallel.journal.codec import read_text, stored_text
+from ag2_parallel.journal.codec import masked_receipt, read_text, stored_text
 from ag2_parallel.journal.statements import queries
 from ag2_parallel.journal.trouble import damaged
 from ag2_parallel.journal.writer import Change
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ag2_parallel.journal.active_tasks import ActiveTasks
+    from ag2_parallel.journal.codec import Mask
     from ag2_parallel.journal.writer import Writer
 
 SKIPPED: Final = Receipt("null")
@@ -51,6 +52,31 @@ def decided(intent: bool, receipt: Receipt | None, uncertain: str, *, task: str,
     )
 
 
+class EffectValues:
+    """What effects returned: masked in the file, and whole for the other attempts of this life."""
+
+    def __init__(self, mask: Mask) -> None:
+        """Nothing is known."""
+        self._mask = mask
+        self._whole: dict[str, dict[str, str]] = {}
+
+    def stored(self, name: str, key: str, value: str) -> str:
+        """What is written down of a value; the task `name` has it whole until it is forgotten."""
+        masked = masked_receipt(value, self._mask)
+        if masked != value:
+            self._whole.setdefault(name, {})[key] = value
+        return masked
+
+    def whole(self, name: str, key: str, receipt: Receipt | None) -> Receipt | None:
+        """A receipt from the file with its value as it was."""
+        value = self._whole.get(name, {}).get(key)
+        return receipt if receipt is None or value is None else Receipt(value)
+
+    def forget(self, name: str) -> None:
+        """The task is settled."""
+        self._whole.pop(name, None)
+
+
 class SqliteReceipts:
     """The effects of one task, in the journal; methods block until they are committed."""
 
@@ -64,6 +90,7 @@ class SqliteReceipts:
         life: int,
         uncertain: str,
         now: Callable[[], str],
+        values: EffectValues,
     ) -> None:
         """For the task called `name`."""
         self._writer = writer
@@ -73,6 +100,7 @@ class SqliteReceipts:
         self._life = life
         self._uncertain = uncertain
         self._now = now
+        self._values = values
 
     def begin(self, key: str) -> Receipt | None:
         """Write the intent down; see `records.Receipts`."""
@@ -89,11 +117,12 @@ class SqliteReceipts:
         said: Receipt | UncertainEffectError | None = self._committed(answer)
         if isinstance(said, UncertainEffectError):
             raise said
-        return said
+        return self._values.whole(self._name, key, said)
 
     def finish(self, key: str, value: str) -> None:
         """Write the receipt down; see `records.Receipts`."""
-        self._committed(lambda db: self._put(db, key, value))
+        stored = self._values.stored(self._name, key, value)
+        self._committed(lambda db: self._put(db, key, stored))
 
     def withdraw(self, key: str) -> None:
         """Forget the intent; see `records.Receipts`."""

@@ -14,7 +14,7 @@ from ag2_parallel.journal.checksums import checksum
 from ag2_parallel.journal.codec import encode_event, encode_result, read_text
 from ag2_parallel.journal.database import connect
 from ag2_parallel.journal.reading import read_call, stored_result, tasks_of_run
-from ag2_parallel.journal.receipts import SqliteReceipts
+from ag2_parallel.journal.receipts import EffectValues, SqliteReceipts
 from ag2_parallel.journal.statements import queries
 from ag2_parallel.journal.tape import CallShelf, Chain, ChainedCall, LiveTape, SqliteTape
 from ag2_parallel.journal.task_rows import settled_row
@@ -93,6 +93,7 @@ class SqliteRun:
         self._chains = self._earlier_chains()
         self._tapes: dict[str, SqliteTape] = {}
         self._names: dict[int, str] = {}
+        self._effect_values = EffectValues(mask)
         self._active = ActiveTasks(place.run, place.life, first=place.first)
         self._dropped_events = 0
         # Waits are cut into slices by the writer, so that closing need not wait for another program.
@@ -161,6 +162,7 @@ class SqliteRun:
         else:
             cut = cut or name in self._chains  # it never began in this life: what it has is still there to be replayed
         self._chains.pop(name, None)
+        self._effect_values.forget(name)
         ended = {"number": result.attempts, "life": place.life, "ended_at": self._now(), "cut": int(cut)}
 
         def apply(db: sqlite3.Connection, stored: bytes) -> None:
@@ -190,7 +192,14 @@ class SqliteRun:
         """The effects of a task."""
         place = self._place
         return SqliteReceipts(
-            self._writer, self._active, place.path, name=name, life=place.life, uncertain=self._uncertain, now=self._now
+            self._writer,
+            self._active,
+            place.path,
+            name=name,
+            life=place.life,
+            uncertain=self._uncertain,
+            now=self._now,
+            values=self._effect_values,
         )
 
     def note(self, event: Event) -> None:
