@@ -249,6 +249,11 @@ class ActiveRun(ReadableRun):
 
     # ---- while it runs
 
+    @property
+    def is_started(self) -> bool:
+        """Whether it is wired up."""
+        return hasattr(self, "_started")
+
     def _open(self) -> None:
         self._hooks.enter_context(self._progress)
         self._console.open()

@@ -128,6 +128,13 @@ class Runs:
             active.start(lease.machinery)
             interrupts = wait()
             results = active.results(collected())
+        except KeyboardInterrupt:  # in the moment when nobody waited for it yet, or any more
+            if not active.is_started:
+                raise
+            from ag2_parallel.streaming import wait_for_end
+
+            interrupts = wait_for_end(active, 1)
+            results = active.results(collected())
         finally:
             lease.end()
         if interrupts:

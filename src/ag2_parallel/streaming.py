@@ -32,12 +32,12 @@ _LAST_ROWS = 0.5
 """Seconds in which results that are there are handed over after the third interrupt, and each one after the second."""
 
 
-def wait_for_end(active: ActiveRun) -> int:
-    """Wait until a run is over; returns how often the user interrupted.
+def wait_for_end(active: ActiveRun, interrupts: int = 0) -> int:
+    """Wait until a run is over; returns how often the user interrupted, `interrupts` times before this included.
 
     The first interrupt lets running tasks finish, the second stops them, the third waits no more.
     """
-    interrupts = handled = 0
+    handled = 0
     while True:
         try:
             while handled < interrupts:  # inside the `try`: the next interrupt may come while this one is handled
