@@ -136,9 +136,11 @@ class ActiveRun(ReadableRun):
         return held
 
     def _let_go(self) -> None:
-        """The run's journal must not stay held where the run was left before its end."""
-        if not self.outlet.finished:
-            threading.Thread(target=self._record.close, args=(None,), name="ag2-parallel-closer", daemon=True).start()
+        """Nobody reads results any more; a journal must not stay held where the run was left before its end."""
+        if self.outlet.finished:
+            self._record.let_go()
+        else:
+            threading.Thread(target=self._record.let_go, name="ag2-parallel-closer", daemon=True).start()
 
     def _lazy_intake(self) -> LazyIntake:
         return LazyIntake(Intake(self._options, self._preparation.problems), self._record.decide)

@@ -183,8 +183,14 @@ class RunJournal(Protocol):
     def note(self, event: Event) -> None:
         """Keep an event; may be dropped where too many come. From any thread."""
 
-    def close(self, stop_reason: str | None, *, wait: float = 5.0) -> None:
-        """Write down that the run ended and everything before it; release it. Blocking, `wait` seconds at most."""
+    def close(self, stop_reason: str | None, *, wait: float = 5.0, read_on: bool = False) -> None:
+        """Write down that the run ended and everything before it; release it. Blocking, `wait` seconds at most.
+
+        `read_on`: `result` can be asked until `stop_reading`.
+        """
+
+    def stop_reading(self) -> None:
+        """Nobody asks for results any more."""
 
 
 class RunStore(Protocol):

@@ -138,7 +138,13 @@ class RunRecord:
         """Write down that the run ended, and let go of it. Blocking; where somebody waits to get out, not for long."""
         if self.journal is not None and not self._closed:
             self._closed = True
-            self.journal.close(stop_reason, wait=_HURRIED if hurried else _UNHURRIED)
+            self.journal.close(stop_reason, wait=_HURRIED if hurried else _UNHURRIED, read_on=True)
+
+    def let_go(self) -> None:
+        """Nobody reads results any more; what is open is closed. Blocking."""
+        self.close(None)
+        if self.journal is not None:
+            self.journal.stop_reading()
 
 
 def store_of(journal: Journal | str | os.PathLike[str] | None) -> RunStore | None:

@@ -153,6 +153,29 @@ def test_the_same_for_tasks_that_are_read_one_by_one(runner):
     assert (ran, results) == (["b"], {"a": "a: p", "b": "b: after a: p", "c": "c: p"})
 
 
+@pytest.mark.parametrize("way", ["run", "stream", "deliver", "handle", "map"])
+def test_a_source_all_of_whose_results_stand_gives_them_all(runner, journal, way):
+    many = [f"t{i:03}" for i in range(60)]
+    runner.run(iter(tasks(many)), run_id="one")
+    ran.clear()
+    results = {}
+    match way:
+        case "run":
+            results = dict(runner.run(iter(tasks(many)), run_id="one"))
+        case "stream":
+            results = {result.name: result for result in runner.stream(iter(tasks(many)), run_id="one")}
+        case "deliver":
+            runner.deliver(iter(tasks(many)), lambda result: results.setdefault(result.name, result), run_id="one")
+        case "handle":
+            with runner.start(iter(tasks(many)), run_id="one") as handle:
+                results = dict(handle.results())
+        case "map":
+            rows = ({"id": name} for name in many)
+            results = dict(runner.map(None, rows, "p", "{{ id }}", run=work, run_id="one"))
+    assert {name: result.output for name, result in results.items()} == {name: f"{name}: p" for name in many}
+    assert ran == []
+
+
 def test_tasks_named_by_an_attribute_need_not_be_passed_again(runner, journal):
     runner.run(f"{__name__}:numbered", run_id="one")
     ran.clear()

@@ -216,21 +216,26 @@ class SqliteRun:
 
         self._writer.put(Change(apply, encode=partial(encode_event, event, self._mask)))
 
-    def close(self, stop_reason: str | None, *, wait: float = _CLOSE_WAIT) -> None:
+    def close(self, stop_reason: str | None, *, wait: float = _CLOSE_WAIT, read_on: bool = False) -> None:
         """Write down that the run ended; release it."""
         ended = {"life": self._place.life, "ended_at": self._now(), "stop_reason": stop_reason}
 
         def apply(db: sqlite3.Connection, _: None) -> None:
             db.execute(queries()["end_life"], ended)
 
-        with self._reader_lock:
-            self._reader.close()
+        if not read_on:
+            self.stop_reading()
         self._writer.close(Change(apply), wait)
         if self._dropped_events:
             _logger.warning(
                 "journal %s: %s events were not kept, because more came than could be written",
                 self._place.path, self._dropped_events,
             )  # fmt: skip
+
+    def stop_reading(self) -> None:
+        """Nobody asks for results any more."""
+        with self._reader_lock:
+            self._reader.close()
 
     # ----
 
