@@ -15,8 +15,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell, where Ctrl-C is ignored: by this process and all it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore_glob = [] if importlib.util.find_spec("ag2") else ["**/test_ag2_*.py"]
-"""Tests of AG2 1.x need it; they are run where it is installed."""
+collect_ignore_glob = [
+    *([] if importlib.util.find_spec("ag2") else ["**/test_ag2_*.py"]),
+    *([] if importlib.util.find_spec("ray") else ["**/test_ray.py"]),
+]
+"""Tests of AG2 1.x and of Ray need them; they are run where these are installed."""
 
 SOAK = os.environ.get("AG2_PARALLEL_SOAK") == "1"
 """Whether the long forms of the trials run."""

@@ -1,4 +1,4 @@
-"""Whether Ray is installed, and one for all tests of a module."""
+"""Whether Ray is installed, and what marks the tests that need it; see the fixture `ray_of_this_machine`."""
 
 import importlib.util
 

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from ray_here import MARKS, ON_RAY
+from ray_here import MARKS
 
 from ag2_parallel import Ag2ParallelError, ParallelAgentRunner, ParallelTask, RateLimit, RayBackend
 from ag2_parallel.testing import ModelServer
 
 HERE = Path(__file__).parent
-if not ON_RAY:
-    pytest.skip("Ray is not installed", allow_module_level=True)
-
 ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 """What makes nodes on the loopback address find each other."""
 
@@ -72,10 +69,16 @@ class TestOnOneMachine:
         results = runner(2, actors=1).run([ParallelTask("t", text, run=lambda ctx: ctx.prompt + "!")])
         assert results["t"].output == text + "!"
 
-    @pytest.mark.parametrize("broken", [{"working_dir": "/nowhere"}, {"conda": "no-such-environment"}])
-    def test_an_actor_that_cannot_be_started_fails_the_run_and_says_why(self, broken):
+    @pytest.mark.parametrize(
+        ("broken", "why"),
+        [
+            ({"working_dir": "/nowhere"}, "Ray refuses .* /nowhere is not a valid path"),
+            ({"conda": "no-such-environment"}, "no actor could be started: one could not be started.* conda"),
+        ],
+    )
+    def test_an_actor_that_cannot_be_started_fails_the_run_and_says_why(self, broken, why):
         backend = RayBackend(actors=1, runtime_env=broken)
-        with pytest.raises(Ag2ParallelError, match="no actor could be started"):
+        with pytest.raises(Ag2ParallelError, match=why):
             ParallelAgentRunner(backend=backend, progress=False).run([task("t", "pid")])
 
     def test_the_command_line(self, ray_of_this_machine, tmp_path):
@@ -83,7 +86,9 @@ class TestOnOneMachine:
         (tmp_path / "tasks.jsonl").write_text('{"name": "t", "prompt": "x", "run": "mine:work"}\n', encoding="utf-8")
         command = [sys.executable, "-m", "ag2_parallel", "run", "tasks.jsonl", "--backend", "ray", "--format", "json"]
         environment = {**os.environ, "RAY_ADDRESS": ray_of_this_machine}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+        )
         assert done.returncode == 0, done.stderr
         assert '"done"' in done.stdout
 
@@ -120,12 +125,11 @@ def test_a_caller_that_is_killed_takes_its_ray_along_and_resumes(tmp_path):
     names = {each: each.name() + " ".join(each.cmdline()) for each in below}
     first.kill()
     first.communicate()
-    workers = [each for each in below if "RayActor" in names[each]]
-    assert workers
+    workers = [each for each in below if any(part in names[each] for part in ("RayActor", "raylet/", "gcs_server"))]
+    assert len(workers) >= 3
     assert psutil.wait_procs(workers, timeout=5)[1] == []
     may.touch()
     second = finished(program("ray_of_its_own", journal, may), 100)
-    assert psutil.wait_procs(below, timeout=60)[1] == []  # Ray's helpers look now and then whether it is still there
     assert second == {"outputs": [f"{i} is done" for i in range(8)], "connected": False, "kept": 4}
 
 

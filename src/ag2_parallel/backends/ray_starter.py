@@ -58,10 +58,15 @@ class RayStarter:
 
         from ag2_parallel.backends.ray_actor import GROUPS, RayActor
 
+        try:
+            options = _options(policy, own_env=not connected)
+            self._actors = ray.remote(concurrency_groups=GROUPS)(RayActor).options(**options)
+            self.places = policy.actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        except Exception as error:
+            SESSION.leave()
+            raise Ag2ParallelError(f"option backend: Ray refuses {policy!r}: {error}") from error
         self.alive = True
-        self.places = policy.actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._preload = preload
-        self._actors = ray.remote(concurrency_groups=GROUPS)(RayActor).options(**_options(policy, own_env=not connected))
         self._wires: set[_Wire] = set()
         self._lock = threading.Lock()
 
@@ -69,7 +74,7 @@ class RayStarter:
         """See `Starter`."""
         try:
             actor = self._actors.remote(preload=self._preload)
-        except Exception as error:  # it refuses what it is asked for
+        except Exception as error:
             raise Ag2ParallelError(str(error)) from error
         wire = _Wire(actor, sock.dup(), exited, self._over)
         with self._lock:
