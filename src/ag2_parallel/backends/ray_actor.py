@@ -7,15 +7,15 @@ import socket
 import threading
 from typing import Final
 
-GROUPS: Final = {"inward": 1, "outward": 1}
-"""A thread for what comes, and one for what goes."""
+THREADS: Final = 2
+"""One for what comes, and one for what goes."""
 
 MOST: Final = 1 << 20
 """Bytes at a time. Who reads slowly is waited for, since each side has one piece on its way and no more."""
 
 
 class RayActor:
-    """The worker's end. Whoever has the other calls `deliver` and `take`, each in its group and again when it has returned."""
+    """The worker's end. Whoever has the other calls `deliver` and `take`, each again when it has returned."""
 
     def __init__(self, *, preload: bool) -> None:
         """Load what workers need, AG2 Classic too where it is to be preloaded, and be one."""

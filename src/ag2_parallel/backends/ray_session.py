@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _OBJECT_STORE: Final = 100 * 1024 * 1024
 """Bytes; what is under way is never more than a piece for each actor and direction."""
+
+_KNOCK_TIME: Final = 10.0
 
 _TELEMETRY: Final = "RAY_USAGE_STATS_ENABLED"
 
@@ -117,6 +120,7 @@ def _connect(policy: RayBackend) -> None:
         said["runtime_env"] = dict(policy.runtime_env)
     address = _address(policy)
     if address is not None:
+        _knock(address)
         ray.init(address=address, **said)
         return
     before = os.environ.get(_TELEMETRY)
@@ -128,6 +132,13 @@ def _connect(policy: RayBackend) -> None:
     finally:
         if before is None:
             del os.environ[_TELEMETRY]
+
+
+def _knock(address: str) -> None:
+    """Fail at once where nobody listens, for which Ray waits for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK_TIME).close()
 
 
 def _local_size(policy: RayBackend) -> dict[str, Any]:

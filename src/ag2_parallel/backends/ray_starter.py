@@ -56,11 +56,11 @@ class RayStarter:
         connected = SESSION.enter(policy)
         import ray
 
-        from ag2_parallel.backends.ray_actor import GROUPS, RayActor
+        from ag2_parallel.backends.ray_actor import THREADS, RayActor
 
         try:
             options = _options(policy, own_env=not connected)
-            self._actors = ray.remote(concurrency_groups=GROUPS)(RayActor).options(**options)
+            self._actors = ray.remote(RayActor).options(max_concurrency=THREADS, **options)
             self.places = policy.actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         except Exception as error:
             SESSION.leave()
@@ -72,11 +72,7 @@ class RayStarter:
 
     def start(self, sock: socket.socket, exited: Callable[[str], None]) -> Callable[[], None]:
         """See `Starter`."""
-        try:
-            actor = self._actors.remote(preload=self._preload)
-        except Exception as error:
-            raise Ag2ParallelError(str(error)) from error
-        wire = _Wire(actor, sock.dup(), exited, self._over)
+        wire = _Wire(self._actors.remote(preload=self._preload), sock.dup(), exited, self._over)
         with self._lock:
             self._wires.add(wire)
         wire.begin()
@@ -107,8 +103,6 @@ class _Wire:
         self, actor: Any, sock: socket.socket, exited: Callable[[str], None], over: Callable[[_Wire], None]
     ) -> None:
         self._actor = actor
-        self._deliver = actor.deliver.options(concurrency_group="inward")
-        self._take = actor.take.options(concurrency_group="outward")
         self._sock = sock
         self._exited = exited
         self._over = over
@@ -140,8 +134,8 @@ class _Wire:
 
         with contextlib.suppress(Exception):  # the actor has gone: `_outward` says why
             while data := self._received():
-                ray.get(self._deliver.remote(data))
-            ray.get(self._deliver.remote(b""))
+                ray.get(self._actor.deliver.remote(data))
+            ray.get(self._actor.deliver.remote(b""))
 
     def _received(self) -> bytes:
         from ag2_parallel.backends.ray_actor import MOST
@@ -156,7 +150,7 @@ class _Wire:
 
         what = "ended"
         try:
-            while data := ray.get(self._take.remote()):
+            while data := ray.get(self._actor.take.remote()):
                 self._sock.sendall(data)
         except OSError:  # this process hung up
             what = "was not needed any more"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ag2_parallel.backends import wire
 from ag2_parallel.backends.crossing import loaded, unpacked_left
 from ag2_parallel.backends.link import Link
-from ag2_parallel.errors import Ag2ParallelError
 
 if TYPE_CHECKING:
     import asyncio
@@ -147,7 +146,7 @@ class WorkerProcess:
         try:
             with self._theirs:
                 self._kill = self._start(self._theirs, self._exited)
-        except (OSError, Ag2ParallelError) as error:
+        except Exception as error:
             self.why = f"could not be started ({error})"
             self._exited(self.why)
             self._link.hang_up()
