@@ -54,13 +54,17 @@ def kill(node):
             each.send_signal(signal.SIGKILL)
 
 
-def main(folder):
+def main(folder, client_port=None):
+    """With the port of a server for clients, the run is a client of the cluster."""
     here = {"num_cpus": 1, "object_store_memory": STORE, "node_ip_address": "127.0.0.1"}
-    cluster = Cluster(initialize_head=True, head_node_args={**here, "include_dashboard": False})
+    client = {} if client_port is None else {"ray_client_server_port": int(client_port)}
+    cluster = Cluster(initialize_head=True, head_node_args={**here, "include_dashboard": False, **client})
     first = cluster.add_node(**here, resources={"agents": 4})
     cluster.add_node(**here, resources={"agents": 4})
     watch = Watch(first, Path(folder, "may"))
-    backend = RayBackend(address=cluster.address, actors=2, resources={"agents": 1})
+    backend = RayBackend(
+        address=f"ray://127.0.0.1:{client_port}" if client_port else cluster.address, actors=2, resources={"agents": 1}
+    )
     try:
         with ParallelAgentRunner(8, backend=backend, progress=False, observers=[watch]) as runner:
             tasks = [ParallelTask(f"t{i}", run=works, metadata=str(watch.may)) for i in range(12)]

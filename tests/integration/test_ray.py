@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ from ag2_parallel import Ag2ParallelError, ParallelAgentRunner, ParallelTask, Ra
 from ag2_parallel.testing import ModelServer
 
 HERE = Path(__file__).parent
-ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-"""What makes nodes on the loopback address find each other."""
+ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
+"""What makes nodes on the loopback address find each other, and a client be let in."""
 
 pytestmark = MARKS
 
@@ -133,9 +134,15 @@ def test_a_caller_that_is_killed_takes_its_ray_along_and_resumes(tmp_path):
     assert second == {"outputs": [f"{i} is done" for i in range(8)], "connected": False, "kept": 4}
 
 
-def test_a_node_that_is_killed(tmp_path):
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.mark.parametrize("client", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_a_node_that_is_killed(tmp_path, client):
     """Tasks that ran on it run again elsewhere, all others end as if nothing had been."""
-    told = finished(program("ray_nodes", tmp_path, **ON_LOOPBACK), 150)
+    told = finished(program("ray_nodes", tmp_path, *([free_port()] if client else []), **ON_LOOPBACK), 150)
     assert told["outputs"] == [f"t{i}" for i in range(12)]
     assert len(told["lost"]) == 4
     assert {name for name, ended in told["log"].items() if ended == ["killed", "returned"]} == set(told["lost"])
