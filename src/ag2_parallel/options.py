@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
-from ag2_parallel.backend_options import ProcessBackend
+from ag2_parallel.backend_options import ProcessBackend, RayBackend
 from ag2_parallel.cassettes import Cassette, cassette_problem
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.policies import (
@@ -54,7 +54,7 @@ class RunnerOptions(TypedDict, total=False):
     breaker: Breaker | None
     order: Literal["priority", "longest_first"]
     journal: Journal | str | os.PathLike[str] | None
-    backend: Literal["local", "process"] | ProcessBackend
+    backend: Literal["local", "process", "ray"] | ProcessBackend | RayBackend
     cassette: Cassette | None
     llm_config: Any
     human_input: Literal["refuse"] | HumanInput
@@ -92,7 +92,8 @@ class Options:
         order: What decides among equal priorities: "priority", the order of the input; "longest_first", what the journal
             remembers of how long tasks of the same name or group took.
         journal: The file that keeps results and model calls, so that a run can go on after a crash; None: memory.
-        backend: Where tasks run: "local", on threads of this process; "process", in worker processes, or `ProcessBackend(...)`.
+        backend: Where tasks run: "local", on threads of this process; "process", in worker processes, or `ProcessBackend(...)`;
+            "ray", in actors of a Ray cluster, or `RayBackend(...)`.
         cassette: `Record(path)` records every model call of a run, `Replay(path, speed)` answers from a recording.
         llm_config: AG2 model configuration for tasks whose `agent_config` has none.
         human_input: "refuse", or a function that answers questions, called one at a time.
@@ -122,7 +123,7 @@ class Options:
     hedge_after: float | Literal["p95"] | None = None
     order: str = "priority"
     journal: Journal | str | os.PathLike[str] | None = None
-    backend: str | ProcessBackend = "local"
+    backend: str | ProcessBackend | RayBackend = "local"
     cassette: Cassette | None = None
     llm_config: Any = None
     human_input: Any = "refuse"
@@ -164,17 +165,17 @@ class Options:
         if self.max_workers is not None:
             return self.max_workers
         processes = self.processes
-        if processes is not None and processes.workers is not None and processes.threads is not None:
+        if isinstance(processes, ProcessBackend) and processes.workers is not None and processes.threads is not None:
             return processes.workers * processes.threads
         usual = min(32, (os.cpu_count() or 1) + 4)
         return usual if total is None else max(1, min(total, usual))
 
     @property
-    def processes(self) -> ProcessBackend | None:
-        """The worker processes in which tasks run; None: they run in this one."""
-        if isinstance(self.backend, ProcessBackend):
+    def processes(self) -> ProcessBackend | RayBackend | None:
+        """The worker processes, or actors, in which tasks run; None: they run in this process."""
+        if isinstance(self.backend, ProcessBackend | RayBackend):
             return self.backend
-        return ProcessBackend() if self.backend == "process" else None
+        return ProcessBackend() if self.backend == "process" else RayBackend() if self.backend == "ray" else None
 
     @property
     def insist_for(self) -> float:
@@ -251,8 +252,8 @@ def _backend_problems(backend: Any, workers: Any) -> Iterable[str]:
             places = backend.workers * backend.threads
             if workers > places:
                 yield f"option max_workers: {workers} tasks at once do not fit into {places} places of the backend, {backend!r}"
-    elif backend not in ("local", "process"):
-        yield f'option backend: {backend!r} is none of "local", "process", ProcessBackend(...)'
+    elif backend not in ("local", "process", "ray") and not isinstance(backend, RayBackend):
+        yield f'option backend: {backend!r} is none of "local", "process", "ray", ProcessBackend(...), RayBackend(...)'
 
 
 def _call_problems(values: Mapping[str, Any]) -> Iterable[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ag2_parallel import validation
-from ag2_parallel.errors import NotSerializableError
+from ag2_parallel.backend_options import RayBackend
+from ag2_parallel.errors import MissingExtraError, NotSerializableError
 
 if TYPE_CHECKING:
     from ag2_parallel.frameworks.registry import Frameworks
@@ -18,7 +20,7 @@ _CROSSING = ("llm_config", "model_retry", "redact", "resources")
 
 
 class Place:
-    """This process, or worker processes."""
+    """This process, worker processes, or actors of a cluster."""
 
     def __init__(self, options: Options, frameworks: Frameworks) -> None:
         self._options = options
@@ -30,9 +32,12 @@ class Place:
 
         Raises:
             NotSerializableError: Names them.
+            MissingExtraError: If tasks are to run on Ray and it is not installed.
         """
         if self._processes is None:
             return
+        if isinstance(self._processes, RayBackend) and find_spec("ray") is None:
+            raise MissingExtraError('backend "ray" needs Ray: pip install "ag2-parallel[ray]"')
         from ag2_parallel.backends.crossing import option_problem
 
         problems = [text for name in _CROSSING if (text := option_problem(name, getattr(self._options, name)))]

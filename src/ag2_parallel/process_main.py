@@ -16,6 +16,7 @@ import os
 import socket
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.backends import wire
@@ -47,7 +48,7 @@ def main(arguments: dict[str, Any]) -> None:
     else:
         sock = socket.socket(fileno=arguments["fd"])
     if arguments["role"] == "server":
-        _load(preload=arguments["preload"])
+        load(preload=arguments["preload"])
         ForkServer(sock, arguments["parent"], work).serve()
     else:
         if "parent" in arguments:
@@ -56,8 +57,8 @@ def main(arguments: dict[str, Any]) -> None:
     os._exit(0)
 
 
-def _load(*, preload: bool) -> None:
-    """Import what workers will need, so that they have it from the start."""
+def load(*, preload: bool) -> None:
+    """Import what workers will need, so that they have it from the start; AG2 Classic where it is to be preloaded."""
     import ag2_parallel.assembly
     import ag2_parallel.gate.gate  # noqa: F401 - loaded once for all
 
@@ -68,12 +69,13 @@ def _load(*, preload: bool) -> None:
 
 
 def work(sock: socket.socket) -> None:
-    """Be a worker until the parent needs it no more, or has gone; never returns."""
+    """Be a worker process until the parent needs it no more, or has gone; never returns."""
     WorkerMain(sock).live()
+    os._exit(0)
 
 
 class WorkerMain:
-    """One worker process."""
+    """One worker, which has a process of its own."""
 
     def __init__(self, sock: socket.socket) -> None:
         """Start the engine and say so."""
@@ -89,7 +91,7 @@ class WorkerMain:
         self._link.send(wire.Ready(wire.VERSION, os.getpid()))
 
     def live(self) -> None:
-        """Do what the parent says; never returns."""
+        """Do what the parent says, until it needs this worker no more, or has gone."""
         self._post(self._beat)
         self._post(self._look)
         with contextlib.suppress(Exception):  # rubbish is the end of it, and the parent sees that
@@ -98,7 +100,6 @@ class WorkerMain:
                     self._take(message)
         if self._quitting:
             self._close_all()
-        os._exit(0)
 
     def _post(self, function: Any) -> None:
         self._machinery.engine.post(function)
@@ -189,7 +190,10 @@ class _OfficeWire:
 
 
 def _become(hello: wire.Hello) -> None:
-    """Have the parent's import path, working folder and environment."""
+    """Have the parent's import path, working folder and environment, as far as they are meant for this machine."""
+    if hello.environment is None:
+        sys.path.extend(each for each in hello.path if each not in sys.path and Path(each).exists())
+        return
     sys.path[:] = hello.path
     if hello.directory is not None:
         with contextlib.suppress(OSError):

@@ -5,16 +5,27 @@ import time
 import backend_tasks
 import pytest
 from backend_tasks import Verdict
+from ray_here import ON_RAY
 
-from ag2_parallel import ParallelAgentRunner, ParallelTask, ProcessBackend, RetryPolicy, RunFailedError, TaskStatus
+from ag2_parallel import (
+    ParallelAgentRunner,
+    ParallelTask,
+    ProcessBackend,
+    RayBackend,
+    RetryPolicy,
+    RunFailedError,
+    TaskStatus,
+)
 from ag2_parallel.testing import RecordingObserver
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
 
-@pytest.fixture(params=["local", "process"])
+@pytest.fixture(params=["local", "process", *ON_RAY])
 def backend(request):
-    return "local" if request.param == "local" else ProcessBackend(workers=2)
+    if request.param == "ray":
+        request.getfixturevalue("ray_of_this_machine")
+    return {"local": "local", "process": ProcessBackend(workers=2), "ray": RayBackend(actors=1)}[request.param]
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ class Flight:
         spans: What happened in it.
         stopped: Whether it was told to stop.
         stuck: Whether it did not end when that was insisted on.
+        sent: How many processes it was sent to.
     """
 
     key: Key
@@ -49,6 +50,7 @@ class Flight:
     spans: Spans = field(default_factory=Spans)
     stopped: bool = False
     stuck: bool = False
+    sent: int = 0
     _ended: tuple[Span, ...] = ()
     _on_stop: list[Callable[[], None]] = field(default_factory=list)
 

@@ -20,12 +20,19 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first message: what the child's process should look like."""
+    """The first message: what the child's process should look like.
+
+    Attributes:
+        version: Of the messages.
+        path: Where the parent imports from.
+        directory: Its working folder; None: the child keeps its own.
+        environment: Its environment variables; None: the child keeps its own, and of its import path what it has.
+    """
 
     version: int
     path: tuple[str, ...]
     directory: str | None
-    environment: dict[str, str]
+    environment: dict[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _ANSWER_TIME = 0.2
 """Seconds that an attempt has to end by itself after it was insisted, before its process may be killed for it."""
 
+_MOST_SENT = 5
+"""How many workers that die before they run an attempt is sent to; it takes a while until a dead node is known as dead."""
+
 _CLOSING_TIME = 2.0
 """Seconds in which processes close what the run had open in them."""
 
@@ -109,6 +112,7 @@ class ProcessRun:
     def order_for(self, flight: Flight) -> Callable[[], wire.Start | None]:
         """What starts an attempt in a process; packed on the thread that writes to it, since that runs users' code."""
         deadline = flight.order.deadline
+        flight.sent += 1
 
         def packed() -> wire.Start | None:
             order = flight.order
@@ -172,11 +176,14 @@ class ProcessRun:
             error = replace(error, retryable=False)
         self._end(flight, AttemptOutcome(error=error, ended=ended))
 
-    def lost(self, flight: Flight, why: str, *, others: int) -> None:
-        """The process of an attempt has ended."""
+    def lost(self, flight: Flight, why: str, *, others: int, began: bool) -> None:
+        """The process of an attempt has ended; `began` says whether it ran before."""
         index = flight.key.index
         if flight.stopped:
             self._end(flight, AttemptOutcome(error=_stopped(flight), ended="killed"))
+            return
+        if not began and flight.sent < _MOST_SENT:
+            self._pool.place(flight, alone=index in self._losses)
             return
         before = self._losses.get(index, 0)
         self._losses[index] = before + 1

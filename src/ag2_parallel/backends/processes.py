@@ -28,25 +28,23 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.backends import wire
+from ag2_parallel.backends.ahead import Ahead
+from ag2_parallel.backends.current_starter import CurrentStarter
 from ag2_parallel.backends.permits import PERMIT_MESSAGES, Permits
-from ag2_parallel.backends.starting import Starter, starter
 from ag2_parallel.backends.worker_process import Post, WorkerProcess
 
 if TYPE_CHECKING:
     import asyncio
-    import socket
     from collections.abc import Callable
 
-    from ag2_parallel.backend_options import ProcessBackend
+    from ag2_parallel.backend_options import ProcessBackend, RayBackend
     from ag2_parallel.backends.flights import Flight
     from ag2_parallel.backends.permits import Office
     from ag2_parallel.backends.process_run import ProcessRun
+    from ag2_parallel.backends.starting import Starter
 
 _LOOK = 0.25
 """Seconds between two looks at heartbeats."""
-
-_FULL = 0.9
-"""The share of its memory past which a process takes nothing new."""
 
 _END_TIME = 3.0
 """Seconds that processes have to end by themselves when the pool closes."""
@@ -57,15 +55,17 @@ class ProcessPool:
 
     def __init__(
         self,
-        policy: ProcessBackend,
+        policy: ProcessBackend | RayBackend,
         office: Office,
+        starter: Callable[[bool], Starter],
         *,
         loop: asyncio.AbstractEventLoop,
         post: Post,
         spawn: Callable[[Callable[[], None]], None],
     ) -> None:
-        """Nothing starts yet."""
+        """Nothing starts yet; `starter` makes what will start processes, with AG2 Classic loaded or not."""
         self.policy = policy
+        self._starter = CurrentStarter(starter, lambda: post(self._renew))
         self.loop = loop
         self._permits = Permits(office)
         self.post = post
@@ -74,44 +74,38 @@ class ProcessPool:
         self._leaving: dict[str, ProcessRun] = {}
         self._workers: list[WorkerProcess] = []
         self._suspects: deque[Flight] = deque()
-        self._starter: Starter | None = None
-        self._outdated: list[Starter] = []
-        self._preloaded = self._closed = False
         self._opening = threading.Lock()
+        self._opened = False
+        self._ahead: Ahead | None = None
         self._looking = False
-        self._size = 1
+        self._slots = 1
         self._ended = threading.Event()
 
     # ---- from other threads
 
     def open(self, *, preload: bool) -> None:
-        """Get ready to start processes; blocking. `preload` AG2 Classic, now if not before."""
+        """Get ready to start processes; blocking. `preload` AG2 Classic, now if not before.
+
+        Where starting takes its time, they are started now.
+        """
         with self._opening:
             if self.is_open(preload=preload):
                 return
-            made = starter(preload=preload)
-            if self._closed:  # meanwhile
-                made.close()
-                return
-            before, self._starter = self._starter, made
-            self._preloaded = preload
-            if before is not None:
-                self._outdated.append(before)
-                self.post(self._renew)
+            self._starter.open(preload=preload)
+            if self._starter.elsewhere:
+                self._ahead = Ahead()
+                self.post(self._start_ahead)
+                self._ahead.wait()
+            self._opened = True
 
     def is_open(self, *, preload: bool) -> bool:
         """Whether processes can be started, and have AG2 Classic loaded."""
-        return self._starter is not None and (self._preloaded or not preload)
+        return self._opened and self._starter.is_open(preload=preload)
 
-    def _start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
-        """Start a process; on its thread."""
-        with self._opening:
-            assert self._starter is not None
-            if not self._starter.alive and not self._closed:
-                self._starter.close()
-                self._starter = starter(preload=self._preloaded)
-            chosen = self._starter
-        return chosen.start(sock, exited)
+    def _start_ahead(self) -> None:
+        assert self._ahead is not None
+        missing = range(self._size - len(self._open))
+        self._ahead.expect(len([self._new() for _ in missing]))
 
     def _renew(self) -> None:
         for each in list(self._workers):
@@ -121,14 +115,14 @@ class ProcessPool:
 
     def close(self) -> None:
         """Let all processes end; they are killed after some seconds. Blocking."""
-        self._closed = True
+        self._starter.closing()
+        if self._ahead is not None:
+            self._ahead.give_up()
         self._ended.clear()
         self.post(self._quit)
         self._ended.wait(_END_TIME)
         self.post(self._kill_all)
-        for each in (*self._outdated, self._starter):
-            if each is not None:
-                each.close()
+        self._starter.close()
 
     def _kill_all(self) -> None:
         for each in self._workers:
@@ -145,7 +139,7 @@ class ProcessPool:
     def enter(self, run: ProcessRun, slots: int) -> None:
         """A run begins, of at most `slots` tasks at once."""
         self._runs[run.run_id] = run
-        self._size = max(self.policy.workers_for(slots), len(self._open), 1)
+        self._slots = max(self._slots, slots)
 
     def leave(self, run: ProcessRun) -> int:
         """A run is over; returns how many processes close what it had open."""
@@ -167,6 +161,10 @@ class ProcessPool:
     def _open(self) -> list[WorkerProcess]:
         return [each for each in self._workers if not each.draining and not each.alone]
 
+    @property
+    def _size(self) -> int:
+        return self.policy.workers_for(self._slots, self._starter.places)
+
     def place(self, flight: Flight, *, alone: bool) -> None:
         """Find a process for an attempt; `alone` for one that may have killed one."""
         if not alone:
@@ -177,9 +175,11 @@ class ProcessPool:
 
     def _ordinary(self) -> WorkerProcess:
         there = self._open
-        best = min(there, key=lambda each: len(each.flights), default=None)
+        best = min(there, key=lambda each: (each.late, len(each.flights)), default=None)
         if best is None or (best.flights and len(there) < self._size):
-            return self._new()
+            new = self._new()
+            if best is None or best.late or not new.late:
+                return new
         return best
 
     def _place_suspects(self) -> None:
@@ -190,16 +190,22 @@ class ProcessPool:
             if worker is None:
                 worker = next((each for each in self._open if not each.flights), None)
             if worker is None:
-                if sum(each.alone for each in self._workers) >= self._size:
+                alone = sum(each.alone for each in self._workers)
+                if alone >= self._size or (alone and self._is_full()):
                     return
                 worker = self._new()
             worker.alone = True
             self._run_in(worker, self._suspects.popleft())
 
+    def _is_full(self) -> bool:
+        """Whether there is no room for one more: it would wait for a place while others have nothing to do."""
+        return self._starter.places is not None and len(self._workers) >= self._size
+
     def _new(self) -> WorkerProcess:
         worker = WorkerProcess(
-            self._start, loop=self.loop, post=self.post, spawn=self._spawn, heard=self._heard, died=self._died
-        )
+            self._starter.start, loop=self.loop, post=self.post, spawn=self._spawn, heard=self._heard, died=self._died,
+            elsewhere=self._starter.elsewhere,
+        )  # fmt: skip
         self._workers.append(worker)
         if not self._looking:
             self._looking = True
@@ -252,11 +258,9 @@ class ProcessPool:
     def _heard(self, worker: WorkerProcess, message: Any, inside: Any) -> None:
         match message:
             case wire.Alive():
-                worker.memory = message.memory
-                self._watch_memory(worker)
+                worker.has_memory(message.memory, self.policy.max_memory)
             case wire.Ready():
-                if message.version != wire.VERSION:
-                    worker.kill("is of another version of ag2-parallel")
+                self._ready(worker, message)
             case wire.Ended():
                 self._flight_ended(worker, message, inside)
             case wire.Logged():
@@ -267,6 +271,14 @@ class ProcessPool:
                     self._leaving[message.run].closed_one()
             case _:
                 self._about_a_run(worker, message, inside)
+
+    def _ready(self, worker: WorkerProcess, message: wire.Ready) -> None:
+        if message.version != wire.VERSION:
+            worker.kill("is of another version of ag2-parallel")
+            return
+        worker.ready = True
+        if self._ahead is not None:
+            self._ahead.came()
 
     def _about_a_run(self, worker: WorkerProcess, message: Any, inside: Any) -> None:
         if isinstance(message, PERMIT_MESSAGES):
@@ -311,17 +323,6 @@ class ProcessPool:
         if stuck and (len(stuck) == len(worker.flights) or worker.silent):
             worker.kill(f'was killed because task "{stuck[0].name}" in it did not stop')
 
-    def _watch_memory(self, worker: WorkerProcess) -> None:
-        most = self.policy.max_memory
-        if most is None or worker.memory < _FULL * most:
-            return
-        worker.draining = True
-        if not worker.flights:
-            worker.quit()
-        elif worker.memory > most:
-            had, limit = (f"{size / 1e6:,.0f} MB" for size in (worker.memory, most))
-            worker.kill(f"was killed: it had {had} of memory, and max_memory is {limit}")
-
     def _look(self) -> None:
         for each in list(self._workers):
             self._kill_if_stuck(each)
@@ -332,11 +333,13 @@ class ProcessPool:
     def _died(self, worker: WorkerProcess, why: str) -> None:
         self._workers.remove(worker)
         self._permits.lost(worker)
+        if self._ahead is not None and not worker.ready:
+            self._ahead.failed(why)
         flights = list(worker.flights.values())
         for flight in flights:
             run = self._runs.get(flight.key.run)
             if run is not None:
-                run.lost(flight, why, others=len(flights) - 1)
+                run.lost(flight, why, others=len(flights) - 1, began=not worker.late)
         for each in self._runs.values():
             if each.run_id in worker.runs:
                 each.closed_one()

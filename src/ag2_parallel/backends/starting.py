@@ -15,8 +15,10 @@ import socket
 import subprocess
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from ag2_parallel.backends.flights import exit_in_words
 from ag2_parallel.errors import Ag2ParallelError
 
 if TYPE_CHECKING:
@@ -39,8 +41,18 @@ class Starter(Protocol):
     def alive(self) -> bool:
         """Whether it can start any more."""
 
-    def start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
-        """Start a process at the other end of `sock` and return its id; `exited` is told its exit code, from any thread.
+    @property
+    def places(self) -> int | None:
+        """How many processes there is room for at a time; None: as many as wanted."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether processes may be on other machines: they take their time to start, and keep their folder and environment."""
+
+    def start(self, sock: socket.socket, exited: Callable[[str], None]) -> Callable[[], None]:
+        """Start a process at the other end of `sock` and return what kills it, which does not block.
+
+        `exited` is told what became of the process, in words, from any thread.
 
         Raises:
             OSError: If it cannot be started.
@@ -62,12 +74,15 @@ def starter(*, preload: bool) -> Starter:
 class ForkStarter:
     """Forks a server of our own; see `fork_server`."""
 
+    places = None
+    elsewhere = False
+
     def __init__(self, *, preload: bool) -> None:
         """Start the server and wait until it has loaded everything."""
         self._lock = threading.Lock()  # one request at a time
         self._book = threading.Lock()
         self._pids: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self._exited: dict[int, Callable[[int], None]] = {}
+        self._exited: dict[int, Callable[[str], None]] = {}
         self._gone: dict[int, int] = {}
         self._control, theirs = socket.socketpair()
         with theirs:
@@ -91,7 +106,7 @@ class ForkStarter:
         """See `Starter`."""
         return self._process.returncode is None
 
-    def start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
+    def start(self, sock: socket.socket, exited: Callable[[str], None]) -> Callable[[], None]:
         """See `Starter`."""
         with self._lock:
             socket.send_fds(self._control, [b"F"], [sock.fileno()])
@@ -104,8 +119,8 @@ class ForkStarter:
             if status is None:
                 self._exited[pid] = exited
         if status is not None:
-            exited(status)
-        return pid
+            exited(exit_in_words(status))
+        return partial(_kill, pid)
 
     def close(self) -> None:
         """See `Starter`."""
@@ -130,7 +145,7 @@ class ForkStarter:
         with self._book:
             left, self._exited = list(self._exited.values()), {}
         for exited in left:
-            exited(-signal.SIGKILL)  # they end with their server
+            exited(exit_in_words(-signal.SIGKILL))  # they end with their server
 
     def _ended(self, pid: int, status: int) -> None:
         with self._book:
@@ -138,7 +153,7 @@ class ForkStarter:
             if exited is None:
                 self._gone[pid] = status
         if exited is not None:
-            exited(status)
+            exited(exit_in_words(status))
 
     @staticmethod
     def _watch(process: subprocess.Popen[bytes]) -> None:
@@ -150,8 +165,10 @@ class SpawnStarter:
     """Starts each worker as an interpreter of its own."""
 
     alive = True
+    places = None
+    elsewhere = False
 
-    def start(self, sock: socket.socket, exited: Callable[[int], None]) -> int:
+    def start(self, sock: socket.socket, exited: Callable[[str], None]) -> Callable[[], None]:
         """See `Starter`."""
         if sys.platform == "win32":
             process = _interpreter({"role": "worker", "shared": True}, None)
@@ -160,9 +177,9 @@ class SpawnStarter:
                 pipe.write(sock.share(process.pid))
         else:
             process = _interpreter({"role": "worker", "fd": sock.fileno(), "parent": os.getpid()}, sock.fileno())
-        target = lambda: exited(process.wait())  # noqa: E731 - said once
+        target = lambda: exited(exit_in_words(process.wait()))  # noqa: E731 - said once
         threading.Thread(target=target, daemon=True, name="ag2-parallel-reaper").start()
-        return process.pid
+        return process.kill
 
     def close(self) -> None:
         """See `Starter`."""
@@ -179,6 +196,11 @@ def _interpreter(arguments: dict[str, Any], descriptor: int | None) -> subproces
         pass_fds=() if descriptor is None else (descriptor,),
         start_new_session=True,
     )
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _standard_error() -> int:

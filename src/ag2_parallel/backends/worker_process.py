@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
 import socket
 import sys
 import time
@@ -15,9 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ag2_parallel.backends import wire
 from ag2_parallel.backends.crossing import loaded, unpacked_left
-from ag2_parallel.backends.flights import exit_in_words
 from ag2_parallel.backends.link import Link
-from ag2_parallel.errors import Ag2ParallelError
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,6 +27,9 @@ _log = logging.getLogger("ag2_parallel")
 
 _SILENCE = 1.0
 """Seconds without a heartbeat after which a process is taken to be unable to answer."""
+
+_FULL = 0.9
+"""The share of its memory past which a process takes nothing new."""
 
 _LAST_WORDS = 1.0
 """Seconds after a process ended, or hung up, in which the other of the two should be known too."""
@@ -51,19 +51,20 @@ class WorkerProcess:
         started: How many attempts were started in it.
         draining: Whether it takes nothing new.
         alone: Whether it is kept for one attempt at a time.
-        memory: Bytes it has.
+        ready: Whether it has said that it runs.
         why: What it is killed for, or None.
     """
 
     def __init__(
         self,
-        start: Callable[[socket.socket, Callable[[int], None]], int],
+        start: Callable[[socket.socket, Callable[[str], None]], Callable[[], None]],
         *,
         loop: asyncio.AbstractEventLoop,
         post: Post,
         spawn: Callable[[Callable[[], None]], None],
         heard: Callable[[WorkerProcess, Any, Any], None],
         died: Callable[[WorkerProcess, str], None],
+        elsewhere: bool = False,
     ) -> None:
         """Start it; that takes a moment, in which it can be sent to.
 
@@ -74,27 +75,30 @@ class WorkerProcess:
             spawn: Runs a blocking function on a thread.
             heard: Told each message, with what was packed in it; on the loop.
             died: Told once why it ended, on the loop.
+            elsewhere: See `Starter.elsewhere`.
         """
         self.flights: dict[wire.Key, Flight] = {}
         self.runs: set[str] = set()
         self.started = 0
         self.draining = False
         self.alone = False
-        self.memory = 0
+        self.ready = False
         self.why: str | None = None
+        self._elsewhere = elsewhere
         self._start = start
         self._loop = loop
         self._post = post
         self._heard = heard
         self._died = died
-        self._pid: int | None = None
-        self._exit: int | None = None
+        self._kill: Callable[[], None] | None = None
+        self._exit: str | None = None
         self._hung_up = False
         self._told = False
         self._heard_at = time.monotonic() + _SILENCE
         ours, self._theirs = socket.socketpair()
         self._link = Link(ours, spawn)
-        self._link.send(wire.Hello(wire.VERSION, tuple(map(str, sys.path)), _working_directory(), dict(os.environ)))
+        directory, environment = (None, None) if elsewhere else (_working_directory(), dict(os.environ))
+        self._link.send(wire.Hello(wire.VERSION, tuple(map(str, sys.path)), directory, environment))
         spawn(self._live)
 
     def send(self, message: object) -> None:
@@ -102,17 +106,32 @@ class WorkerProcess:
         self._link.send(message)
 
     @property
+    def late(self) -> bool:
+        """Whether it is still on its way to existence, where that takes its time."""
+        return self._elsewhere and not self.ready
+
+    @property
     def silent(self) -> bool:
         """Whether its engine does not turn."""
         return time.monotonic() - self._heard_at > _SILENCE
+
+    def has_memory(self, size: int, most: int | None) -> None:
+        """It has so many bytes; `most` are those it may have, None: as many as it wants."""
+        if most is None or size < _FULL * most:
+            return
+        self.draining = True
+        if not self.flights:
+            self.quit()
+        elif size > most:
+            had, limit = (f"{each / 1e6:,.0f} MB" for each in (size, most))
+            self.kill(f"was killed: it had {had} of memory, and max_memory is {limit}")
 
     def kill(self, why: str) -> None:
         """End it now."""
         if self.why is None:
             self.why = why
-        if self._pid is not None and self._exit is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        if self._kill is not None and self._exit is None:
+            self._kill()
         self._link.hang_up()
 
     def quit(self) -> None:
@@ -126,10 +145,10 @@ class WorkerProcess:
     def _live(self) -> None:
         try:
             with self._theirs:
-                self._pid = self._start(self._theirs, self._exited)
-        except (OSError, Ag2ParallelError) as error:
+                self._kill = self._start(self._theirs, self._exited)
+        except Exception as error:
             self.why = f"could not be started ({error})"
-            self._exited(1)
+            self._exited(self.why)
             self._link.hang_up()
         else:
             if self.why is not None:  # killed before it was born
@@ -142,8 +161,8 @@ class WorkerProcess:
             self._post(partial(self.kill, f"said what nobody understands ({error})"))
         self._post(self._hang_up)
 
-    def _exited(self, code: int) -> None:
-        self._post(partial(self._exit_known, code))
+    def _exited(self, what: str) -> None:
+        self._post(partial(self._exit_known, what))
 
     # ---- on the loop
 
@@ -161,8 +180,8 @@ class WorkerProcess:
         self._hung_up = True
         self._look()
 
-    def _exit_known(self, code: int) -> None:
-        self._exit = code
+    def _exit_known(self, what: str) -> None:
+        self._exit = what
         self._look()
 
     def _look(self) -> None:
@@ -177,9 +196,7 @@ class WorkerProcess:
             return
         self._told = True
         self.kill("hung up")  # whatever is left of it
-        self._died(
-            self, exit_in_words(self._exit) if self.why == "hung up" and self._exit is not None else self.why or ""
-        )
+        self._died(self, self._exit if self.why == "hung up" and self._exit is not None else self.why or "")
 
 
 def _working_directory() -> str | None:
