@@ -11,7 +11,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from ag2_parallel import ParallelAgentRunner
+from ag2_parallel import ParallelAgentRunner, RateLimit
 from ag2_parallel.testing import Fault, ModelServer, Reply, ToolCall
 from ag2_parallel.testing.model_server import llm_config
 
@@ -73,6 +73,13 @@ def broken_factory(error):
 
 
 # ---- running
+
+
+GOVERNED = {
+    "rate_limits": [RateLimit(requests=1000, per=1), RateLimit(tokens=1e6, per=1), RateLimit(concurrent=50)],
+    "adaptive": True,
+}
+"""Limits of every sort, wide enough to change nothing."""
 
 
 def runner(**options):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from agents import run
+from agents import GOVERNED, run
 
 from ag2_parallel import ParallelTask, RateLimit
 from ag2_parallel.testing import Fault, ModelServer, Reply
@@ -91,7 +91,7 @@ class TestTooMuch:
 
     @pytest.mark.parametrize("number", range(len(HINTS)))
     def test_all_succeed_without_a_storm(self, line, number, soak):
-        count, workers, per = (100, 50, 2.0) if soak else (40, 40, 0.8)
+        count, workers, per = (100, 50, 2.0) if soak else (80, 40, 0.8)
         server_side = BusyServer(20, per, self.HINTS[number])
         with ModelServer(server_side) as server:
             tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(count)]
@@ -122,22 +122,19 @@ class TestTooMuch:
         assert len(results.failed) == 4
 
 
-LIMITS = {"rate_limits": [RateLimit(requests=1000, per=1), RateLimit(tokens=1e6), RateLimit(concurrent=50)]}
-
-
 def test_limits_start_with_the_task_and_not_with_the_queue(line):
-    """F38 with limits on."""
+    """F38 with limits on, those that are found included."""
     with ModelServer(Reply("x", latency=0.1)) as server:
         tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(20)]
-        results = run(tasks, max_workers=2, timeout=0.9, **LIMITS)
+        results = run(tasks, max_workers=2, timeout=0.9, **GOVERNED)
         assert results.ok
 
 
 def test_no_more_calls_than_workers(line):
-    """F39 with limits on."""
+    """F39, likewise."""
     with ModelServer(Reply("x", latency=0.05)) as server:
         tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(12)]
-        assert run(tasks, max_workers=3, **LIMITS).ok
+        assert run(tasks, max_workers=3, **GOVERNED).ok
         assert server.ledger.peak_in_flight <= 3
 
 

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from agents import Routed, run, served
+from agents import GOVERNED, Routed, run, served
 
 from ag2_parallel import ParallelTask, RetryPolicy
 from ag2_parallel.testing import Fault, ModelServer, Reply
@@ -11,6 +11,12 @@ from ag2_parallel.testing import Fault, ModelServer, Reply
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
 QUICK = {"initial": 0.01, "maximum": 0.02}
+
+
+@pytest.fixture(params=[{}, GOVERNED], ids=["no limits", "limits"])
+def limits(request):
+    """Options of a run: without limits, and with limits of every sort."""
+    return request.param
 
 
 class TestRetries:
@@ -28,20 +34,19 @@ class TestRetries:
         return ParallelTask("t", "x", line.agent_config(server, entry={"max_retries": 7}))
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_one_owner_of_retries(self, line, form):
+    def test_one_owner_of_retries(self, line, form, limits):
         with ModelServer(Fault.status(429)) as server:
-            results = run([self.task(line, form, server)], model_retry=RetryPolicy(3, **QUICK))
+            results = run([self.task(line, form, server)], model_retry=RetryPolicy(3, **QUICK), **limits)
             assert server.ledger.count == 3
         result = results["t"]
         assert (result.attempts, result.usage.retried_calls) == (1, 2)
         assert (result.error.kind, result.error.status_code) == ("rate_limit", 429)
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_the_report_states_both_numbers(self, line, form):
+    def test_the_report_states_both_numbers(self, line, form, limits):
         with ModelServer(Fault.status(503)) as server:
-            result = run(
-                [self.task(line, form, server)], model_retry=RetryPolicy(3, **QUICK), retry=RetryPolicy(2, **QUICK)
-            )["t"]
+            policies = {"model_retry": RetryPolicy(3, **QUICK), "retry": RetryPolicy(2, **QUICK)}
+            result = run([self.task(line, form, server)], **policies, **limits)["t"]
             assert (result.attempts, result.usage.retried_calls) == (2, 4)
             assert server.ledger.count == result.attempts + result.usage.retried_calls
 
@@ -56,15 +61,15 @@ class TestRetries:
             (Fault.status(429, code="insufficient_quota"), "quota"),
         ],
     )
-    def test_what_cannot_go_away_is_asked_once(self, line, fault, kind):
+    def test_what_cannot_go_away_is_asked_once(self, line, fault, kind, limits):
         with ModelServer(fault) as server:
-            result = run([self.task(line, "factory", server)], model_retry=RetryPolicy(5, **QUICK))["t"]
+            result = run([self.task(line, "factory", server)], model_retry=RetryPolicy(5, **QUICK), **limits)["t"]
             assert server.ledger.count == 1
         assert (result.error.kind, result.attempts) == (kind, 1)
 
-    def test_the_deadline_caps_too(self, line):
+    def test_the_deadline_caps_too(self, line, limits):
         with ModelServer(Fault.status(429, retry_after=30)) as server:
-            result = run([self.task(line, "factory", server)], timeout=20)["t"]
+            result = run([self.task(line, "factory", server)], timeout=20, **limits)["t"]
             assert server.ledger.count == 1
         assert result.status == "failed"
         assert result.duration < 10
@@ -75,7 +80,7 @@ class TestCounting:
     """F22."""
 
     @pytest.mark.parametrize("form", ["shared client", "own clients", "template"])
-    def test_usage_is_the_servers_own(self, line, form):
+    def test_usage_is_the_servers_own(self, line, form, limits):
         with served() as server:
             template = line.sharing_a_client(server)
             agent = {
@@ -89,14 +94,14 @@ class TestCounting:
                     ParallelTask(f"t{i}", f"<{i}>", agent=agent, max_turns=4)
                     for i in range(20 if form != "own clients" else 6)
                 ]
-                results = run(tasks, max_workers=10)
+                results = run(tasks, max_workers=10, **limits)
                 assert results.ok
                 total = sum(result.usage.total_tokens for result in results.values())
                 assert total == results.usage.total_tokens == server.ledger.tokens_sent - before > 0
                 assert {result.usage.calls for result in results.values()} == {3}
                 assert results.usage.cost is None, "the price of no model here is known"
 
-    def test_spent_tokens_count_whatever_became_of_the_task(self, line):
+    def test_spent_tokens_count_whatever_became_of_the_task(self, line, limits):
         """Failures, time limits and retries of both sorts."""
 
         def reply(request):
@@ -123,6 +128,7 @@ class TestCounting:
                 timeout=3,
                 retry=RetryPolicy(2, **QUICK),
                 model_retry=RetryPolicy(9, **QUICK),
+                **limits,
             )
             ledger = server.ledger
             assert ledger.wait_for(lambda _: ledger.in_flight == 0)
@@ -177,13 +183,15 @@ class TestCache:
             assert list(tmp_path.iterdir()) == []
 
 
-def test_tools_and_their_rounds_are_counted(line):
+def test_tools_and_their_rounds_are_counted(line, limits):
     """F22."""
 
     def tool() -> str:
         return "result"
 
     with served() as server:
-        results = run([ParallelTask(f"t{i}", "call", agent=line.agent_calling(server, tool)) for i in range(5)])
+        results = run(
+            [ParallelTask(f"t{i}", "call", agent=line.agent_calling(server, tool)) for i in range(5)], **limits
+        )
         assert results.usage.total_tokens == server.ledger.tokens_sent
         assert results.usage.calls == server.ledger.count == 10

@@ -1,12 +1,15 @@
 """A second copy of a slow call."""
 
+import threading
+
 import pytest
-from gate_harness import FAST, InThread, ask, client, harness
+from gate_harness import FAST, HELLO, InThread, ask, client, harness, http_answer, raw_server
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ag2_parallel import RateLimit
+from ag2_parallel import Budget, RateLimit
 from ag2_parallel.errors import TaskStopped
+from ag2_parallel.gate.budget import Spending
 from ag2_parallel.gate.hedging import AnswerTimes, may_be_sent_twice
 from ag2_parallel.gate.wishes import CallLimits
 from ag2_parallel.testing import Fault, ModelServer, Reply
@@ -125,3 +128,44 @@ def test_few_answers_are_slower_than_the_percentile(seconds):
 )
 def test_only_what_leaves_nothing_behind_is_sent_twice(path, body, may):
     assert may_be_sent_twice(path, body) is may
+
+
+def test_a_copy_that_is_refused_tells_of_a_limit_all_the_same(engine):
+    with ModelServer([Reply("slow", latency=0.4), Fault.status(429, retry_after=1), Reply("late")]) as server:
+        attempt = engine.attempt(limits=HEDGED)
+        assert ask(attempt, server).choices[0].message.content == "slow"
+        ask(engine.attempt(), server)
+        times = [request.at for request in server.ledger.requests]
+        assert times[2] - times[1] >= 0.95
+        assert len(attempt.notes.named("ModelCallThrottled")) == 1
+
+
+def test_no_copy_is_sent_past_the_budget(engine):
+    told = []
+    spending = Spending(Budget(max_tokens=100), on_reached=told.append, on_refused=told.append)
+    with ModelServer([Reply("slow", latency=1), Reply("quick", usage=(90, 10))]) as server:
+        slow, quick = (engine.attempt(limits=CallLimits(hedge_after=0.3), spending=spending.of(n)) for n in range(2))
+        call = InThread(ask, slow, server)
+        assert server.ledger.wait_for(lambda ledger: ledger.count == 1)
+        ask(quick, server)
+        assert call.join().value.choices[0].message.content == "slow"
+        assert server.ledger.count == 2
+        assert len(told) == 1, "the budget was reached, and nothing was refused for it"
+
+
+STREAM = b'data: {"choices": [{"delta": {"content": "%s"}}]}\n\ndata: [DONE]\n\n'
+
+
+def test_of_two_streams_that_nobody_asked_for_the_first_is_handed_over_whole(engine):
+    both_there, long = threading.Barrier(2), 3_000_000
+
+    def answer(_request, number):
+        both_there.wait(5)
+        return http_answer(STREAM % (b"%d" % number * long), content_type="text/event-stream")
+
+    with raw_server() as server:
+        server.answer = answer
+        sent = engine.attempt(limits=HEDGED).http_client()
+        response = sent.post(f"{server.url}/v1/chat/completions", json={"model": "m", "messages": HELLO})
+        assert any(response.content == STREAM % (number * long) for number in (b"1", b"2"))
+        assert len(server.requests) == 2

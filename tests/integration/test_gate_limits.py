@@ -1,11 +1,13 @@
 """Limits before a real server: in the queue, in the events, in the account of waiting."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import openai
 import pytest
@@ -271,3 +273,21 @@ def test_a_kept_gate_with_no_limit_holds_up_nobody(engine):
         ask(attempt, server)
         assert (attempt.waited(), attempt.notes.waits) == (0.0, [])
         assert threading.active_count() > 0
+
+
+def test_a_limit_that_is_named_twice_holds_once():
+    with ModelServer(Reply("x", latency=0.05)) as server:
+        assert run_calls(server, 8, rate_limits=[RateLimit(concurrent=4), RateLimit(concurrent=4)]).ok
+        assert server.ledger.peak_in_flight == 4
+
+
+def test_tokens_of_a_call_that_was_never_sent_are_given_back(engine):
+    limits = limited(RateLimit(tokens=100, per=1))
+    with ModelServer("x") as server:
+        attempt = engine.attempt(limits=limits)
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            gone = SimpleNamespace(base_url=f"http://127.0.0.1:{closed.getsockname()[1]}/v1")
+        with pytest.raises(openai.APIConnectionError):
+            ask(attempt, gone, max_tokens=5000)
+        ask(attempt, server)
+        assert attempt.waited() < 5

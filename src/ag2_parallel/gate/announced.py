@@ -12,7 +12,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from ag2_parallel.gate.limits import Limit, Need, RequestLimit, TokenLimit
+from ag2_parallel.gate.limits import NOTHING, Limit, Need, RequestLimit, TokenLimit
 from ag2_parallel.gate.rate import AT_ONCE, NOT_KNOWN
 
 if TYPE_CHECKING:
@@ -30,36 +30,37 @@ _DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+
 class Announced(Limit):
     """What one key may ask of one model at one endpoint, once it is known."""
 
-    __slots__ = ("_known", "_probing", "_until", "requests", "tokens")
+    __slots__ = ("_in_flight", "_known", "_need", "_until", "requests", "tokens")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.requests: RequestLimit | None = None
         self.tokens: TokenLimit | None = None
         self._known = False
-        self._probing = 0
+        self._in_flight = 0
+        self._need = Need()
         self._until = AT_ONCE
 
     def ready_at(self, need: Need, now: float) -> float:
         if not self._known:
-            return NOT_KNOWN if self._probing else AT_ONCE
+            return NOT_KNOWN if self._in_flight else AT_ONCE
         return max([self._until, *(limit.ready_at(need, now) for limit in self._limits())])
 
     def not_before(self, need: Need, priority: int, now: float) -> float:
         return self._until
 
     def take(self, need: Need, now: float) -> None:
-        self._probing += 1
+        self._count(need, 1)
         for limit in self._limits():
             limit.take(need, now)
 
     def undo(self, need: Need) -> None:
-        self._probing -= 1
+        self._count(need, -1)
         for limit in self._limits():
             limit.undo(need)
 
     def done(self, need: Need, used: int | None, now: float) -> None:
-        self._probing -= 1
+        self._count(need, -1)
         for limit in self._limits():
             limit.done(need, used, now)
 
@@ -70,15 +71,22 @@ class Announced(Limit):
         if (limit := found["requests"]) is not None:
             if self.requests is None:
                 self.requests = RequestLimit(self.name, limit / _PER)
-                self.requests.take(Need(), now)  # the call that found out
+                for _ in range(self._in_flight):  # those that found out
+                    self.requests.take(NOTHING, now)
             self.requests.pacer.rate = limit / _PER
         if (limit := found["tokens"]) is not None:
             if self.tokens is None:
                 self.tokens = TokenLimit(self.name, limit / _PER)
+                self.tokens.take(self._need, now)  # each call gives back what it did not use
             self.tokens.pacer.rate = limit / _PER
         for what, announced in found.items():
             if announced is not None and _number(headers, what, "remaining", least=0.0) == 0:
                 self._until = max(self._until, now + _reset(headers, what, today))
+
+    def _count(self, need: Need, sign: int) -> None:
+        """A call goes (1) or has ended (-1)."""
+        self._in_flight += sign
+        self._need = Need(self._need.tokens + sign * need.tokens, self._need.sure + sign * need.sure)
 
     def _limits(self) -> list[Limit]:
         return [limit for limit in (self.requests, self.tokens) if limit is not None]

@@ -142,13 +142,17 @@ class TaskSpending:
             model: The model that is asked for.
             priced: Whether its price is known; asked only where costs are limited.
         """
-        budget = self._run.budget
         if (why := self._run.run_reached()) is not None:
             self._run.on_refused(why)
-            return Refusal("budget", why)
-        tokens, cost = ("max_task_tokens", budget.max_task_tokens), ("max_task_cost", budget.max_task_cost)
-        if (why := reached(self._spent, tokens=tokens, cost=cost, whose="the task")) is not None:
+        why = why or self.used_up()
+        if why is not None:
             return Refusal("budget", why)
         if self.limits_cost and not priced():
             return Refusal("configuration", unpriced(model))
         return None
+
+    def used_up(self) -> str | None:
+        """The limit of the run or of the task that was reached, or None; nobody is told of it."""
+        budget = self._run.budget
+        tokens, cost = ("max_task_tokens", budget.max_task_tokens), ("max_task_cost", budget.max_task_cost)
+        return self._run.run_reached() or reached(self._spent, tokens=tokens, cost=cost, whose="the task")

@@ -19,7 +19,7 @@ from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
 from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
-from ag2_parallel.gate.hedging import first_good
+from ag2_parallel.gate.hedging import first_good, is_good
 from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
 from ag2_parallel.gate.off_loop import parsed_soon
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter, recorded_parts
@@ -223,14 +223,14 @@ class Call:
         """The same where a slow request gets a copy; what the loser used is estimated."""
 
         def copy() -> Coroutine[Any, Any, Head | None] | None:
-            other = turn.copy()
+            other = None if self._stream is not None else turn.copy()
             if other is None:
                 return None
             self._copies = 1
             self._events.hedged(after)
             return other.around(self._send(other))
 
-        head, losers = await first_good(lambda: self._send(turn), copy, after, _is_good)
+        head, losers = await first_good(lambda: turn.raced(self._send(turn)), copy, after, is_good)
         self._copies = 0
         if losers and self._request.metered:
             self._tally.unreport(self._estimate())
@@ -238,6 +238,8 @@ class Call:
 
     async def _pass_on(self, reply: Reply) -> None:
         """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""
+        if self._stream is not None:
+            raise httpx.RemoteProtocolError("the stream of the request beside this one came first")
         events = self._stream = EventStream(strip_usage=self._asked_usage)
         chunk = await reply.next_chunk()
         if not chunk:
@@ -344,7 +346,3 @@ class Call:
         if self._stream is not None:
             received = self._stream.text_length
         return self._request.estimated_tokens() + received // BYTES_PER_TOKEN
-
-
-def _is_good(head: Head | None) -> bool:
-    return head is None or head.status < _ERROR

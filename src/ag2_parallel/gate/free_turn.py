@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from types import TracebackType
 
     from ag2_parallel.gate.call_events import CallEvents
     from ag2_parallel.gate.failure import Failure
     from ag2_parallel.gate.turn import Turn
+    from ag2_parallel.gate.wire import Head
 
 
 class FreeTurn:
@@ -46,6 +48,10 @@ class FreeTurn:
 
     def heard(self, failure: Failure | None) -> None:
         """Nothing is paced."""
+
+    async def raced(self, work: Coroutine[Any, Any, Head | None]) -> Head | None:
+        """Do `work`."""
+        return await work
 
     def copy(self) -> Turn | None:
         """No call is sent twice."""

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
     from typing import Any
 
+    from ag2_parallel.gate.wire import Head
+
 T = TypeVar("T")
 
+_ERROR: Final = 400
 _REMEMBERED: Final = 200
 _ENOUGH: Final = 20
 """Answers from which a percentile can be told."""
@@ -55,6 +58,11 @@ def may_be_sent_twice(path: str, body: Mapping[str, Any]) -> bool:
         return not tools
     # Anthropic's own way to describe a caller's tool has no type.
     return all(isinstance(tool, dict) and tool.get("type", "custom") in _RUN_BY_THE_CALLER for tool in tools)
+
+
+def is_good(head: Head | None) -> bool:
+    """Whether an answer is one; None: it is a stream, which is on its way."""
+    return head is None or head.status < _ERROR
 
 
 async def first_good(

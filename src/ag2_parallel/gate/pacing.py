@@ -21,8 +21,11 @@ over the time from the first of them to the end of the pause. That is right for 
 count in fixed windows and name the end of the window, and for those that count in sliding ones. The pace
 grows cautiously while it is what holds calls up and refusals are rare: by a twentieth for each such time, faster
 where it was measured from hardly anything, or where only one measure tells of a limit. The pause ends without a
-burst, so no two calls wake up together. A share that is refused at a pace that went through before
-has nothing to do with the pace, and is borne from then on.
+burst, so no two calls wake up together.
+
+A share that is refused at a pace that went through before has nothing to do with the pace. It is borne from then on,
+and the pace doubles. Where no larger share is refused then, it doubles again; where one is, there is a limit as well,
+and twice as many calls are wanted before the next doubling.
 
 Refusals of requests that were on their way when the first one came belong to the same episode.
 A refused call itself waits as long as the server asks in any case.
@@ -56,6 +59,15 @@ _AMPLY: Final = 1.3
 _FORGOTTEN: Final = 0.005
 """A share that is refused at any pace is borne with so much to spare, up to a half, and forgotten with so much of each answer."""
 
+_ENOUGH: Final = 16
+_LEAST_SHARE: Final = 0.08
+_FASTER: Final = 2.0
+"""A pace doubles once at least such a share of so many calls was refused at it, and no larger one at the pace before."""
+
+_CREDIT: Final = 1.0
+_CREDIT_WHEN_FASTER: Final = 2.0
+"""Refusals that are borne in advance by a new pace: of a single one nothing can be told."""
+
 _AGREES: Final = 1.5
 _UNSURE_GROWTH: Final = 0.5
 _FEW: Final = 5
@@ -86,9 +98,9 @@ class EndpointPace(Limit):
     patience = 3600.0
 
     __slots__ = (
-        "_answered", "_bears", "_borne", "_count", "_episode_at", "_episode_of", "_evidence", "_found", "_held",
-        "_in_flight", "_in_row", "_last_sent", "_measured", "_pace", "_pause", "_prior", "_refusals", "_refused",
-        "_resume_at", "_since", "_start", "_strikes", "_sure", "_tally", "growth",
+        "_answered", "_bears", "_borne", "_count", "_doubled", "_enough", "_episode_at", "_episode_of", "_evidence", "_found",
+        "_held", "_in_flight", "_in_row", "_last_sent", "_measured", "_pace", "_pause", "_prior", "_refusals", "_refused",
+        "_resume_at", "_share", "_since", "_start", "_strikes", "_sure", "_tally", "growth",
     )  # fmt: skip
 
     def __init__(self, name: str, growth: float = 0.05) -> None:
@@ -110,6 +122,10 @@ class EndpointPace(Limit):
         self._pace: Pacer | None = None
         self._evidence = self._found = 0.0
         self._held = self._sure = False
+        # Refusals that have nothing to do with the pace: their share, and whether the pace was doubled for it.
+        self._share = 0.0
+        self._enough = _ENOUGH
+        self._doubled = False
 
     @property
     def rate(self) -> float | None:
@@ -178,6 +194,9 @@ class EndpointPace(Limit):
             if self._borne >= 1:
                 self._end_the_pause(now)
         elif self._held and self._pace is not None:
+            if self._doubled and self._answered + self._refused >= self._enough:
+                self._stay_doubled()
+                return
             self._held = False
             if self._refused and self._in_row < _RARE / self._bears:
                 return
@@ -203,6 +222,9 @@ class EndpointPace(Limit):
         if self._borne >= 1:
             self._borne -= 1
             return False
+        if now >= self._resume_at and sent_at > self._episode_at and self._is_unrelated():
+            self._double()
+            return False
         self._borne = max(self._borne - 1, -_BORNE_AT_MOST)
         self._refusals += 1
         if sent_at <= self._episode_at and (now < self._resume_at or not self._measured):
@@ -225,13 +247,16 @@ class EndpointPace(Limit):
         self._pause = max(hint, own if self._strikes else 0.0) if hint else own
         self._episode_at, self._episode_of = now, sent_at
         self._resume_at = now + self._pause
-        self._refusals, self._borne = 1, 0.0
+        self._refusals, self._borne = 1, _CREDIT if self._pace is not None and self._answered else 0.0
         self._answered = self._refused = 0
         self._measured = False
 
     def _learn(self) -> None:
         """Find out whether what is refused at a pace has to do with the pace."""
-        if self._pace is None or self._pace.rate > _SAME * self._found:
+        if self._doubled:
+            self._doubled = False
+            self._enough *= 2
+        if self._pace is None or self._pace.rate > _SAME * self._found or not self._answered:
             self._tally = (0.0, 0.0)
             return
         answered, refused = self._tally[0] + self._answered, self._tally[1] + self._refused
@@ -242,6 +267,30 @@ class EndpointPace(Limit):
             self._sure = False
         fresh = min(1.0, _REMEMBERED / max(1.0, answered + refused))
         self._tally = (answered * fresh, refused * fresh)
+
+    def _is_unrelated(self) -> bool:
+        """Whether refusals go on at a pace that went through before."""
+        if self._pace is None or self._doubled or not self._measured or self._pace.rate > _SAME * self._found:
+            return False
+        calls = sum(self._tally) + self._answered + self._refused
+        self._share = (self._tally[1] + self._refused) / max(1.0, calls)
+        return calls >= self._enough and _LEAST_SHARE < self._share <= _MOST_BORNE
+
+    def _double(self) -> None:
+        """Let the pace show that a faster one is no worse."""
+        assert self._pace is not None
+        self._bears = max(self._bears, _AMPLY * self._share / (1 - self._share))
+        self._borne = max(self._borne, _CREDIT_WHEN_FASTER)
+        self._pace.rate *= _FASTER
+        self._tally = (0.0, 0.0)
+        self._answered = self._refused = 0
+        self._doubled, self._sure = True, False
+
+    def _stay_doubled(self) -> None:
+        """The doubled pace went through as well as the one before, or the refusals would have begun a pause."""
+        assert self._pace is not None
+        self._found, self._enough = self._pace.rate, _ENOUGH
+        self._double()
 
     def _end_the_pause(self, now: float) -> None:
         """It takes calls: go on as before, without a burst of those that waited."""

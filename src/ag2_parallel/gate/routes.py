@@ -102,7 +102,8 @@ class Routes:
             name = f"limits announced by {endpoint} for {request.model}"
             announced = self._one(Announced, (*place, request.model), lambda: Announced(name))
         else:
-            applying = [each for each in limits.rate_limits if _applies(each, request.model, endpoint, group)]
+            named = dict.fromkeys(limits.rate_limits)  # a limit that is named twice holds once
+            applying = [each for each in named if _applies(each, request.model, endpoint, group)]
             own = [part for each in applying for part in self._parts(each)]
         learning = [limit for limit in (pace, window, announced) if limit is not None]
         return Way(

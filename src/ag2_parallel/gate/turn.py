@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpx
 
-from ag2_parallel.gate.failure import Failure
+from ag2_parallel.gate.failure import Failure, refused
 from ag2_parallel.gate.limits import NOTHING, Need
 from ag2_parallel.gate.retry import Outcome
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.limiter import Permit
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.routes import Asked
-
-T = TypeVar("T")
+    from ag2_parallel.gate.wire import Head
 
 _OVERLOADED: Final = frozenset({429, 529})
 """Statuses that ask for fewer requests; 529 is Anthropic's."""
@@ -49,6 +48,7 @@ class Turn:
         self._turnstile = attempt.shared.turnstile
         self._way = self._turnstile.way(request, attempt.side.limits, attempt.side.group, attempt.side.priority)
         self._ticket: Permit | None = None
+        self._heard = False
         self._used: int | None = None
         self._spent = (0, 0, 0)
 
@@ -108,9 +108,10 @@ class Turn:
             self._ticket = None
 
     def heard(self, failure: Failure | None) -> None:
-        """The try has ended: with an answer (None), or with a failure."""
-        if self._ticket is None:
+        """The try has ended: with an answer (None), or with a failure. Only the first word counts."""
+        if self._ticket is None or self._heard:
             return
+        self._heard = True
         way = self._way
         if failure is not None and failure.outcome.status in _OVERLOADED and failure.outcome.kind != "quota":
             self._throttled(self._ticket, failure)
@@ -124,22 +125,31 @@ class Turn:
             self._attempt.shared.answer_times.note(self._request.endpoint, self._request.model, seconds)
 
     def copy(self) -> Turn | None:
-        """The turn of a second request beside this one; None where limits would make it wait."""
+        """The turn of a second request beside this one; None where limits would make it wait, or the budget is used up."""
         assert self._ticket is not None
+        spending = self._attempt.side.spending
+        if spending is not None and spending.used_up() is not None:
+            return None
         ticket = self._turnstile.ask_at_once(self._way, self._ticket.need)
         if ticket is None:
             return None
         other = Turn(self._request, self._attempt, self._tally, self._events)
-        other._ticket = ticket
+        other._ticket, other._spent = ticket, other._tokens_so_far()
         return other
 
-    async def around(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work` in this turn, which is over then."""
+    async def raced(self, work: Coroutine[Any, Any, Head | None]) -> Head | None:
+        """Do `work`, one of two requests: a server that asks for fewer is heard, whichever of the two counts."""
+        head = await work
+        if head is not None and head.status in _OVERLOADED:
+            self.heard(refused(head, self._attempt.shared.clock.now()))
+        return head
+
+    async def around(self, work: Coroutine[Any, Any, Head | None]) -> Head | None:
+        """The same in a turn that is over then."""
         try:
-            return await work
+            return await self.raced(work)
         finally:
-            assert self._ticket is not None
-            self._turnstile.done(self._ticket, None)
+            self.leave()
 
     def _warn_of_few_files(self) -> None:
         self._events.warn(self._turnstile.warning(self._attempt.side.limits))
@@ -164,8 +174,8 @@ class Turn:
         if prompt or completion:
             self._used = prompt + completion
             self._turnstile.lengths.learn(self._request.endpoint, self._request.model, completion)
-        elif failure is not None and failure.outcome.status is not None and not unreported:
-            self._used = 0
+        elif failure is not None and not unreported:
+            self._used = 0  # it was not sent, or answered with an error
 
     def _refused(self, ticket: Permit, remaining: float | None) -> Failure:
         assert ticket.cause is not None

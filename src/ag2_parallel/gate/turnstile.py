@@ -38,6 +38,11 @@ class Turnstile:
         self._timer: asyncio.TimerHandle | None = None
         self._advancing = False
 
+    @property
+    def waiting(self) -> int:
+        """How many calls are waited for."""
+        return len(self._futures)
+
     def way(self, request: Asked, limits: CallLimits, group: str | None, priority: int) -> Way:
         """The limits that apply to a call."""
         return self.routes.way(request, limits, group, priority)
@@ -72,7 +77,8 @@ class Turnstile:
             raise
 
     def leave(self, ticket: Ticket) -> None:
-        """A call that was let through is not sent."""
+        """A call that was let through is not sent, or one that waits is not waited for any more."""
+        self._futures.pop(ticket, None)
         self._admission.leave(ticket)
         self._changed()
 

@@ -42,6 +42,18 @@ def test_announced_limits_are_spent_evenly(form):
     assert limit.not_before(Need(), 0, 1.0) < 1.0
 
 
+def test_calls_that_went_before_a_limit_was_known_are_booked_once_it_is():
+    limit, need = Announced("a"), Need(5100, 100)
+    limit.take(need, 0.0)
+    limit.heard({}, 0.0, TODAY)
+    limit.take(need, 0.0)
+    limit.heard({"x-ratelimit-limit-requests": "60", "x-ratelimit-limit-tokens": "6000"}, 0.0, TODAY)
+    assert limit.requests.ready_at(need, 0.0) == pytest.approx(1.9)
+    for _ in range(2):
+        limit.done(need, 300, 0.0)
+    assert limit.tokens.ready_at(need, 0.0) == pytest.approx(6.0), "what was used counts, and no more"
+
+
 @pytest.mark.parametrize(
     ("reset", "seconds"),
     [

@@ -194,6 +194,41 @@ def test_refusals_without_a_limit_do_not_slow_an_endpoint_down(share, hint, seed
     assert seconds < 50
 
 
+@pytest.mark.parametrize(("share", "seconds"), [(0.2, 60), (0.3, 120)])
+@pytest.mark.parametrize("hint", [None, 0.05, 1.0])
+def test_a_share_that_is_refused_at_any_pace_does_not_bring_an_endpoint_down(share, seconds, hint):
+    took = sorted(drive_at_random(share, hint=hint, seed=seed)[0] for seed in range(21))
+    assert took[10] < seconds, "as a rule"
+    assert took[-1] < 10 * seconds
+
+
+def rate_after(calls, refuses):
+    """The pace of an endpoint that took one call of twenty, after so many more; `refuses(number, rate)` says which are refused."""
+    pace, now = EndpointPace("e"), 0.0
+    for _ in range(20):
+        pace.take(NOTHING, now)
+    pace.went_through(now, 0.1)
+    for _ in range(19):
+        pace.refused(now, 0.1, 2.0, 0.1)
+    for number in range(calls):
+        now = max(now, pace.resumes_at, pace.ready_at(NOTHING, max(now, pace.resumes_at)))
+        pace.ready_at(NOTHING, now)
+        pace.take(NOTHING, now)
+        if refuses(number, pace.rate):
+            pace.refused(now, now + 1e-6, None, 0.1)
+        else:
+            pace.went_through(now, now + 1e-6)
+        pace.done(NOTHING, None, now)
+        now += 1e-5
+    return pace.rate
+
+
+def test_a_pace_doubles_for_refusals_it_has_nothing_to_do_with_and_not_for_a_limit():
+    draw = random.Random(1)
+    assert rate_after(400, lambda _number, _rate: draw.random() < 0.25) > 100
+    assert rate_after(400, lambda number, rate: rate > 5 and number % 2) < 10
+
+
 @pytest.mark.parametrize("long", [1.0, 60.0])
 def test_a_pause_ends_when_calls_sent_later_are_answered(long):
     pace = EndpointPace("e")

@@ -115,6 +115,21 @@ def test_a_call_that_leaves_while_it_waits_is_not_granted_later(replies):
     in_office(story)
 
 
+def test_a_call_that_leaves_before_its_wait_has_begun_leaves_nothing_behind(replies):
+    async def story(office):
+        office.ask("a", Wish(1), ONE_AT_A_TIME, replies)
+        office.ask("b", Wish(1), ONE_AT_A_TIME, replies)
+        office.leave("b", 1)
+        await turns()
+        assert office._turnstile.waiting == 0
+        office.done("a", 1, None, went_through=True)
+        office.ask("b", Wish(2), ONE_AT_A_TIME, replies)
+        await turns()
+        assert replies.told == [("granted", 1), ("queued", 1), ("granted", 2)]
+
+    in_office(story)
+
+
 def test_a_server_that_throttles_one_process_is_paused_for_all(replies):
     async def story(office):
         office.ask("p1", Wish(1), NO_LIMIT, replies)
