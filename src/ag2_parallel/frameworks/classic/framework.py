@@ -41,7 +41,7 @@ _OWN_CLIENT = (
 
 _ENDLESS = (
     'the pair of task "{task}" are two agents with models and no max_turns: they answer each other until a termination '
-    "rule of theirs or a limit of the task ends it"
+    "rule of theirs, a limit of the task, or AG2's limit of 100 replies of each ends it"
 )
 
 
@@ -187,6 +187,7 @@ class _Run:
         task, output_type = self._task, self._task.output_type
         response_format = output_type if output_type is not None and output_types.is_model(output_type) else None
         answering = {Kind.AGENT: team.root, Kind.PAIR: team.root[1] if team.kind is Kind.PAIR else None}.get(team.kind)
+        teams.give_selection_models(team.root, team.members.agents, self._llm_config)
         for agent in team.members.agents:
             self._governor.agent(agent, response_format=response_format if agent is answering else None)
             adopt(agent, self._scope, task.name)
