@@ -51,12 +51,14 @@ class ClassicFramework:
     Args:
         llm_config: For tasks whose `agent_config` has none, and for tasks without any agent.
         keyless: Whether no call leaves the process, so that configurations need no key.
+        foreign: The runner's model configuration where it is of AG2 1.x, for messages.
     """
 
     name = "classic"
 
-    def __init__(self, llm_config: Any = None, *, keyless: bool = False) -> None:
+    def __init__(self, llm_config: Any = None, *, keyless: bool = False, foreign: Any = None) -> None:
         self._llm_config = llm_config
+        self._foreign = foreign
         self._templates = Templates(llm_config, keyless=keyless)
         self._seen = SeenBefore(keyless=keyless)
 
@@ -72,7 +74,7 @@ class ClassicFramework:
             team = found_problems.team_problems(task, agent, kind, self._llm_config)
             return found + (team or self._templates.refusals(task.name, agent))
         if task.agent is None and task.run is None:
-            found += found_problems.config_task_problems(task, self._llm_config)
+            found += found_problems.config_task_problems(task, self._llm_config, self._foreign)
         return found
 
     def models(self, task: ParallelTask, agent: object) -> list[tuple[str, str, bool]]:

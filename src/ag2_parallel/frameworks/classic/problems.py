@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.frameworks import output_types
 from ag2_parallel.frameworks.classic import teams
-from ag2_parallel.frameworks.classic.build import TYPES, config_problems, llm_config_problem
+from ag2_parallel.frameworks.classic.build import TYPES, config_problems, llm_config_problem, of_the_other_line
 from ag2_parallel.frameworks.classic.kinds import Kind
 
 if TYPE_CHECKING:
@@ -35,12 +35,22 @@ def task_problems(task: ParallelTask) -> list[str]:
     return found
 
 
-def config_task_problems(task: ParallelTask, llm_config: Any) -> list[str]:
-    """Problems of a task whose agent is built: from its `agent_config`, or from the runner's model alone."""
+def config_task_problems(task: ParallelTask, llm_config: Any, foreign: Any = None) -> list[str]:
+    """Problems of a task whose agent is built: from its `agent_config`, or from the runner's model alone.
+
+    Args:
+        task: The task.
+        llm_config: The runner's.
+        foreign: The runner's, where it is of AG2 1.x and `llm_config` is None for that.
+    """
     config = task.agent_config
     if config is not None:
         found = config_problems(task.name, config)
         if not found and _is_mute(config, llm_config):
+            if foreign is not None:
+                return [
+                    f'task "{task.name}": agent_config has no llm_config, and that of the runner {of_the_other_line(foreign)}'
+                ]
             found.append(
                 f'task "{task.name}": agent_config has no llm_config and neither has the runner, so the agent could '
                 "answer nothing; set one, or default_auto_reply"
