@@ -125,7 +125,7 @@ def test_rows_of_files_are_counted_and_pipes_are_read_ahead(folder, server, data
     (folder / "a.yaml").write_text(PRICED)
     rows = "id,text\n" + "".join(f"{n},case {n}\n" for n in range(30))
     (folder / "d.csv").write_text(rows)
-    arguments = ["map", "a.yaml", data, "--prompt", "Say {{ text }}", "--canary", "4", "--max-cost", "3.1"]
+    arguments = ["map", "a.yaml", data, "--prompt", "Say {{ text }}", "--canary", "4", "--max-cost", "4"]
     code, _, err = run([*arguments, "--out", "r.jsonl"], folder, rows if data == "-" else None, URL=server.base_url)
     assert code == 0, err
     assert "forecast for 30 tasks, 4 at once, from a sample of 4" in err
