@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ag2_parallel.errors import ConfigurationError, DuplicateTaskError, UnsupportedAgentError
 from ag2_parallel.policies import retry_problem, seconds_problem
@@ -176,6 +176,12 @@ def _type_name(cls: type) -> str:
     return f"ag2.{cls.__name__}" if cls.__module__.partition(".")[0] == "ag2" else cls.__name__
 
 
+LIST_OF_AG2_1: Final = (
+    "a list or pair of ag2.Agent objects is no team; use WorkflowTeam([...]) from ag2_parallel.teams, in which they speak "
+    "one after another"
+)
+
+
 def unsupported(task: ParallelTask) -> Problem:
     """The problem of an agent that no framework knows."""
     agent = task.agent
@@ -188,9 +194,25 @@ def unsupported(task: ParallelTask) -> Problem:
     return Problem(text, UnsupportedAgentError)
 
 
+def unrunnable(agent: object) -> str:
+    """Why what a factory returned cannot be run."""
+    if isinstance(agent, list | tuple):
+        return _list_problem(agent)
+    return (
+        f"its agent is of type {type(agent).__name__}, which cannot be run; "
+        "return an AG2 agent, a team of a kind that the documentation lists, or a pair or list of agents"
+    )
+
+
+def _is_of_ag2_1(agent: object) -> bool:
+    return any((cls.__module__, cls.__name__) == ("ag2.agent", "Agent") for cls in type(agent).__mro__)
+
+
 def _list_problem(agents: Sequence[Any]) -> str:
     if not agents:
         return "the list is empty; a group needs two agents"
+    if all(map(_is_of_ag2_1, agents)):
+        return LIST_OF_AG2_1
     if isinstance(agents, tuple) and len(agents) != 2:
         return (
             f"the tuple has {len(agents)} members, and a pair has two: (initiator, recipient); for a group pass a list"

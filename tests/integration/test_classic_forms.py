@@ -271,3 +271,12 @@ def test_a_random_pattern_stops_in_the_middle(tmp_path):
         assert isinstance(ran.error, TaskStopped)
         assert len(ran.history) >= 3
         assert ran.scope.draft.last_speaker in {"w0", "w1", "w2"}
+
+
+def test_how_long_a_pair_and_a_list_go_on_where_nobody_says(tmp_path):
+    """The figures in README.md and docs/agents.md."""
+    with ModelServer("go on") as server:
+        pair = run(task(), lambda _: tuple(workers(server)[:2]), tmp_path=tmp_path)
+        assert (pair.answer.stop_reason, len(pair.history)) == ("auto_reply_limit", 201)
+        listed = run(task(), lambda _: workers(server), tmp_path=tmp_path)
+        assert (listed.answer.stop_reason, len(listed.history)) == ("max_turns", 10)

@@ -106,6 +106,7 @@ def test_the_result_of_a_task_that_was_refused_is_of_kind_rate_limit():
         (failed,) = results.failed
         assert (failed.error.kind, server.ledger.count) == ("rate_limit", 1)
         assert "1 requests in 60 s" in failed.error.message
+        assert str(failed.error).startswith("NotAdmittedError: the call was not sent: ")
 
 
 def test_a_cut_waiter_gives_its_place_back(engine):

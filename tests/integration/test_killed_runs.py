@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import chromium, opened
+from command_line import start as command
 from killed_run import CALLS
+from selenium.webdriver.common.by import By
 
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
 
@@ -27,8 +30,8 @@ def answer(request):
 
 
 def start(server, journal, told, count=TASKS):
-    command = [sys.executable, PROGRAM, server.base_url, journal, count, WORKERS, told]
-    return subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    arguments = [sys.executable, PROGRAM, server.base_url, journal, count, WORKERS, told]
+    return subprocess.Popen(list(map(str, arguments)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def killed_after(server, process, requests):
@@ -61,3 +64,21 @@ def test_a_killed_run_goes_on_and_pays_for_nothing_twice(tmp_path, seed):
     assert resumed["kept"] >= (in_the_first - 2 * WORKERS * CALLS) / CALLS - WORKERS
     if at > TASKS:
         assert summary["replayed"] > 0 or resumed["again"] == 0
+
+
+@pytest.mark.timeout(120)
+def test_the_page_of_a_killed_run_shows_no_more_tasks_at_once_than_workers(tmp_path):
+    """The chart counts the attempts of all lives, each from its start to its end and no longer."""
+    journal, told = tmp_path / "runs.db", tmp_path / "told.json"
+    with ModelServer(answer, latency=0.01) as server:
+        assert killed_after(server, start(server, journal, told), TASKS)
+        second = start(server, journal, told)
+        _, err = second.communicate(timeout=80)
+        assert second.returncode == 0, err
+    drawn = command(["timeline", journal, "--out", "run.html"], tmp_path)
+    _, err = drawn.communicate(timeout=40)
+    assert drawn.returncode == 0, err
+    with chromium() as browser:
+        opened(browser, tmp_path / "run.html")
+        chart = browser.find_element(By.ID, "load").get_attribute("aria-label")
+    assert chart.startswith(f"At most {WORKERS} tasks ran at once")

@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import Ag2ParallelError
@@ -161,15 +162,17 @@ class Feeder:
         self._kept.append(new)
         if not self._kept_announced:  # nor does any wait for the next one, which may come late or never
             self._kept_announced = True
-            self._run.add_kept(self._kept_so_far)
+            self._run.add_kept(partial(self._kept_so_far, self._kept))
 
-    def _kept_so_far(self) -> list[NewTask]:
-        """All that were read since the last time; on the loop."""
+    def _kept_so_far(self, kept: deque[NewTask]) -> list[NewTask]:
+        """All of one stretch that were read since the last time; on the loop."""
         self._kept_announced = False
-        return [self._kept.popleft() for _ in range(len(self._kept))]
+        return [kept.popleft() for _ in range(len(kept))]
 
     def _add(self, new: NewTask) -> None:
         """Add a task first and prepare after, so that it has its result also where preparing is stuck or fails."""
+        # What is kept after this task must not be added with what was kept before it: tasks are added in their order.
+        self._kept, self._kept_announced = deque(), False
         if new.scheduled.problem is not None or self._is_prepared(new.task):
             self._run.add([new])
             return

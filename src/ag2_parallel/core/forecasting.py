@@ -4,13 +4,17 @@ Each replicate draws a sample from the sample, with replacement, and from that w
 Methods: Another Look at the Jackknife", 1979). The first draw stands for how little a small sample knows, the
 second for chance. Small samples make such intervals too narrow, so their quantiles are taken further out, as T. C.
 Hesterberg advises ("What Teachers Should Know About the Bootstrap", The American Statistician 69, 2015).
+
+A sample of one, or of few that took the same by chance, shows no spread, and the bootstrap takes that at its word. So
+intervals are widened by what so few cannot show: one observation is taken to be off by a factor of two (a standard
+deviation of the logarithm), and each further one to lessen that in proportion.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Final
@@ -19,7 +23,7 @@ from ag2_parallel.forecast import Interval
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _TAIL: Final = 0.05
 """The probability on either side of an interval."""
@@ -32,6 +36,9 @@ _REPLICATES: Final = range(100, 401)
 
 _FOR_THE_KNEE: Final = 20
 """Replicates that the number of workers is found with."""
+
+_OFF: Final = math.log(2.0)
+"""By how much the one task of a sample is off, as a standard deviation of the logarithm."""
 
 _GOOD_ENOUGH: Final = 1.05
 """Within so much of the best time a number of workers is as good as any other."""
@@ -121,9 +128,14 @@ class _Replicate:
         return max(0.0, self.total(lambda task: task.seconds) - math.fsum(self._seconds)) if self._before else 0.0
 
     @cached_property
+    def limits(self) -> float:
+        """Seconds that the limits take at least."""
+        return max((self._load(at) for at in range(len(self._chosen[0].loads))), default=0.0)
+
+    @cached_property
     def _bound(self) -> float:
         """Seconds that no number of workers beats: the limits, and a chain of tasks that wait for each other."""
-        return max(self._chain, *(self._load(at) for at in range(len(self._chosen[0].loads))), 0.0)
+        return max(self._chain, self.limits)
 
     def _load(self, limit: int) -> float:
         return self.total(lambda task: task.loads[limit])
@@ -147,10 +159,16 @@ def outlook(sample: Sequence[Sampled], left: int, workers: int, rng: random.Rand
     replicates = [_Replicate(sample, left, depth, rng) for _ in range(count)]
     tail = expanded_tail(len(sample))
     unpriced = any(task.cost is None for task in sample)
+
+    def interval(values: Iterable[float]) -> Interval:
+        return _widened(_interval(list(values), tail), unseen(len(sample)))
+
+    wall = interval(each.wall(workers) for each in replicates)
+    least = _quantile(sorted(each.limits for each in replicates), tail)  # limits are no guess
     return Outlook(
-        wall=_interval([each.wall(workers) for each in replicates], tail),
-        tokens=_interval([each.total(lambda task: task.tokens) for each in replicates], tail),
-        cost=None if unpriced else _interval([each.total(lambda task: task.cost or 0.0) for each in replicates], tail),
+        wall=replace(wall, low=max(wall.low, least)),
+        tokens=interval(each.total(lambda task: task.tokens) for each in replicates),
+        cost=None if unpriced else interval(each.total(lambda task: task.cost or 0.0) for each in replicates),
         knee=_knee(replicates[:_FOR_THE_KNEE], left),
     )
 
@@ -185,6 +203,21 @@ def _students_t(freedom: int) -> float:
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     return z + first / freedom + second / freedom**2
+
+
+def unseen(count: int) -> float:
+    """The 95 % quantile, as a logarithm, of how far a sample of `count` may be off beside the spread that it shows."""
+    return -NormalDist().inv_cdf(_TAIL) * _OFF / count
+
+
+def _widened(interval: Interval, unseen: float) -> Interval:
+    """Wider on both sides, on the scale of logarithms, where independent errors add up as squares."""
+    low, expected, high = interval.low, interval.expected, interval.high
+    if expected <= 0:
+        return interval
+    below = math.hypot(math.log(expected / low), unseen) if low > 0 else math.inf
+    above = math.hypot(math.log(high / expected), unseen)
+    return Interval(expected * math.exp(-below), expected, expected * math.exp(above))
 
 
 def _interval(values: Sequence[float], tail: float) -> Interval:

@@ -84,6 +84,7 @@ class Resumption:
     Attributes:
         kept: How many results stand.
         again: How many tasks run again.
+        unfinished: How many of these have no result, since an earlier life ended in their midst.
         changed: Names of tasks that would do something else than before.
     """
 
@@ -96,6 +97,7 @@ class Resumption:
     """Whether the caller has a result of the task, which stands whatever its status."""
     kept: int = 0
     again: int = 0
+    unfinished: int = 0
     changed: list[str] = field(default_factory=list)
     _earlier: dict[str, EarlierTask] = field(default_factory=dict)
     _stand: set[int] = field(default_factory=set)
@@ -154,11 +156,12 @@ class Resumption:
         is_changed = earlier.fingerprint != fingerprint
         if is_changed:
             self.changed.append(name)
-        stands = earlier.status is not None and (self.known(name) or earlier.status not in _AGAIN[self.policy.rerun])
+        stands = self._would_stand(earlier)
         if is_changed and self.policy.changed != "keep":
             stands = False
         if not stands:
             self.again += 1
+            self.unfinished += earlier.status is None
             return replace(new, fingerprint=fingerprint)
         self.kept += 1
         index, depends_on = new.scheduled.index, new.scheduled.depends_on
@@ -225,8 +228,8 @@ class Resumption:
     def told(self, *, whole: bool) -> str:
         """What is kept and what runs again, in a sentence; `whole`: all tasks of this life were seen."""
         if not whole:
-            return f"goes on: {len(self._earlier):,} of its tasks are in the journal; each one that has to run again is decided as it is read"
-        parts = [f"goes on: {self.kept:,} of its results stand, {self.again:,} tasks run again"]
+            return self._told_ahead()
+        parts = [_counted(self.kept, self.again, self.unfinished)]
         if self.changed:
             what = "keep their results" if self.policy.changed == "keep" else "run again"
             parts.append(
@@ -238,9 +241,28 @@ class Resumption:
             )
         return "; ".join(parts)
 
+    def _told_ahead(self) -> str:
+        """The same by the journal alone, where the tasks of this life are still to be read."""
+        stand = sum(self._would_stand(task) for task in self._earlier.values())
+        unfinished = sum(task.status is None for task in self._earlier.values())
+        others = "new or changed" if self.policy.changed == "rerun" else "new"
+        counted = _counted(stand, len(self._earlier) - stand, unfinished)
+        return f"{counted}; tasks are read as the run goes, and those that are {others} run too"
+
+    def _would_stand(self, earlier: EarlierTask) -> bool:
+        """Whether a task keeps its result if it has not changed."""
+        return earlier.status is not None and (
+            self.known(earlier.name) or earlier.status not in _AGAIN[self.policy.rerun]
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the metrics."""
         return {"kept": self.kept, "again": self.again, "changed": list(self.changed), "removed": self.removed}
+
+
+def _counted(stand: int, again: int, unfinished: int) -> str:
+    cut = f", {unfinished:,} of which had not finished" if unfinished else ""
+    return f"goes on: {stand:,} of its results stand, {again:,} tasks run again{cut}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -232,7 +232,7 @@ class Run(RunControl):
             judge=entry.judge,
             watched=entry.limits.idle_timeout is not None,
         )
-        now = self._clock.monotonic()
+        now, stamp = self._clock.monotonic(), self._clock.now()  # at one moment: results are laid side by side by both
         if self._journal is not None:
             self._journal.attempt_started(command.index, entry.task.name, entry.fingerprint, command.attempt)
         if not self.backend.start(order):
@@ -241,7 +241,7 @@ class Run(RunControl):
             self.notices.warn("no thread could be started; fewer tasks run at once")
             return self._schedule.refused(command.index, command.attempt, now)
         entry.outcome = None
-        entry.log.started(command.attempt, now, self._clock.now() if command.attempt == 1 else None)
+        entry.log.started(command.attempt, now, stamp if command.attempt == 1 else None)
         self._tell(events.AttemptStarted, entry.task, command)
         return ()
 

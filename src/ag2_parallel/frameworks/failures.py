@@ -88,7 +88,7 @@ def task_error(exc: BaseException, redactor: Redactor, draft: Draft | None = Non
     Returns:
         The error as plain text and numbers.
     """
-    shown = _shown(exc)
+    shown = _unwrapped(_shown(exc))
     cause, kind = _cause(shown)
     if kind == "agent" and draft is not None and draft.tool is not None and isinstance(shown, Exception):
         kind = "tool"
@@ -113,6 +113,12 @@ def _shown(exc: BaseException) -> BaseException:
     members = list(_members(exc))
     stopped = next((member for member in members if isinstance(member, TaskStopped)), None)
     return stopped or next((member for member in members if _cause(member)[1] != "agent"), members[0])
+
+
+def _unwrapped(exc: BaseException) -> BaseException:
+    """A limit's refusal itself, where an SDK says "connection error" of it; else the exception."""
+    deepest = list(_chain(exc))[-1]
+    return deepest if getattr(deepest, "kind", None) == "rate_limit" and _kind(exc) == "connection" else exc
 
 
 def _members(exc: BaseException, depth: int = 0) -> Iterator[BaseException]:

@@ -152,7 +152,9 @@ def _made(line: str, llm_config: Any, *, keyless: bool) -> Framework:
         return Ag2Framework(llm_config, keyless=keyless)
     from ag2_parallel.frameworks.classic.framework import ClassicFramework
 
-    return ClassicFramework(None if ag2_kinds.is_model_config(llm_config) else llm_config, keyless=keyless)
+    if ag2_kinds.is_model_config(llm_config):
+        return ClassicFramework(keyless=keyless, foreign=llm_config)
+    return ClassicFramework(llm_config, keyless=keyless)
 
 
 def _worded(texts: list[str]) -> list[Problem]:

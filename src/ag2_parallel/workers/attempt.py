@@ -17,6 +17,7 @@ from ag2_parallel.ports import Answer, AttemptOutcome, Draft, Snapshot, T, Work
 from ag2_parallel.results import ParallelTaskResult, TaskError, TaskStatus
 from ag2_parallel.spans import Trace
 from ag2_parallel.tasks import TaskContext, safe_file_name
+from ag2_parallel.validation import unrunnable
 from ag2_parallel.workers.coroutines import Coroutines
 from ag2_parallel.workers.effects import AttemptEffects
 from ag2_parallel.workers.factories import takes_argument
@@ -163,10 +164,7 @@ class Attempt:
         framework = self._services.frameworks.recognising(agent)
         if framework is not None:
             return framework
-        raise UnsupportedAgentError(
-            f'task "{self.order.task.name}": its agent is of type {type(agent).__name__}, which cannot be run; '
-            "return an AG2 agent, a team of a kind that the documentation lists, or a pair or list of agents"
-        )
+        raise UnsupportedAgentError(f'task "{self.order.task.name}": {unrunnable(agent)}')
 
     def _accept(self, answer: Answer) -> None:
         accept = self.order.task.accept

@@ -1,5 +1,6 @@
 """M8: what many tasks take, from what some took."""
 
+import math
 import random
 from statistics import fmean
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ag2_parallel.core.forecasting import Sampled, expanded_tail, makespan, outlook
+from ag2_parallel.core.forecasting import Sampled, expanded_tail, makespan, outlook, unseen
 
 SECONDS = st.lists(st.floats(0, 1000), min_size=1, max_size=60)
 WORKERS = st.integers(1, 80)
@@ -42,16 +43,17 @@ def test_makespans_by_hand():
 @given(SAMPLES, st.integers(0, 40), WORKERS, st.integers(1, 4))
 def test_intervals_are_in_order_and_no_figure_is_out_of_reach(sample, left, workers, depth):
     ahead = outlook(sample, left, workers, random.Random(1), depth=depth)
+    far = math.expm1(unseen(len(sample)))
     for interval, values in (
         (ahead.tokens, [task.tokens for task in sample]),
         (ahead.cost, [task.cost for task in sample]),
     ):
         assert interval.low <= interval.expected * (1 + 1e-9)
         assert interval.expected <= interval.high * (1 + 1e-9)
-        assert interval.low >= left * min(values) * (1 - 1e-9)
-        assert interval.high <= left * max(values) * (1 + 1e-9)
+        assert interval.low >= left * min(values) / (1 + far) * (1 - 1e-9)
+        assert interval.high <= left * max(values) * (1 + far) * (1 + 1e-9)
     shortest, load = min(task.seconds for task in sample), min(task.loads[0] for task in sample)
-    least = max(shortest * min(depth, left), shortest * left / workers, load * left)
+    least = max(shortest * min(depth, left) / (1 + far), shortest * left / workers / (1 + far), load * left)
     assert ahead.wall.low >= least * (1 - 1e-9)
     assert 1 <= ahead.knee <= max(1, left)
 
@@ -115,3 +117,35 @@ def test_small_samples_get_wider_intervals():
     assert expanded_tail(1) == 0
     assert expanded_tail(3) < expanded_tail(5) < expanded_tail(50) < 0.05
     assert expanded_tail(1000) == pytest.approx(0.05, abs=0.001)
+
+
+@pytest.mark.parametrize(("count", "factor"), [(1, 3.0), (4, 1.3), (5, 1.25), (100, 1.01)])
+def test_a_sample_that_shows_no_spread_is_not_taken_at_its_word(count, factor):
+    """One task says little of a hundred others, four or five alike ones more, a hundred nearly all."""
+    ahead = outlook([Sampled(4.0, tokens=10, cost=0.1)] * count, 100, 10, random.Random(1))
+    for interval, expected in ((ahead.wall, 40), (ahead.tokens, 1000), (ahead.cost, 10)):
+        assert interval.expected == pytest.approx(expected)
+        assert interval.low <= expected / factor
+        assert interval.high >= expected * factor
+
+
+def test_what_is_not_there_or_free_takes_nothing_for_sure():
+    ahead = outlook([Sampled(4.0, tokens=10)], 0, 10, random.Random(1))
+    assert (ahead.wall.low, ahead.wall.high, ahead.tokens.high) == (0, 0, 0)
+    assert outlook([Sampled(4.0, tokens=10)], 5, 10, random.Random(1)).cost.high == 0
+
+
+def test_no_interval_begins_below_what_limits_allow():
+    ahead = outlook([Sampled(1.0, loads=(0.5,))] * 2, 100, 10, random.Random(1))
+    assert ahead.wall.low == ahead.wall.expected == 50 < ahead.wall.high
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_nine_intervals_of_ten_hold_the_truth_of_small_samples_too(count):
+    draw = random.Random(count)
+    held = 0
+    for _ in range(100):
+        tasks = [draw.lognormvariate(0, 0.6) for _ in range(100)]
+        ahead = outlook([Sampled(seconds) for seconds in tasks[:count]], 100 - count, 4, random.Random(draw.random()))
+        held += ahead.wall.low <= makespan(tasks[count:], 4) <= ahead.wall.high
+    assert held >= 80

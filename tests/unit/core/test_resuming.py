@@ -122,6 +122,16 @@ def test_removed_tasks_are_named():
     assert "stay in the journal and are no part of it any more (gone)" in made.told(whole=True)
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["a list", "a source"])
+def test_it_is_told_how_many_results_stand_and_how_many_tasks_had_not_finished(whole):
+    made = resumption(Stored(a="succeeded", b="failed", c=None, d=None))
+    if whole:
+        made.whole([new(number, name) for number, name in enumerate("abcd")])
+    told = made.told(whole=whole)
+    assert told.startswith("goes on: 1 of its results stand, 3 tasks run again, 2 of which had not finished")
+    assert ("those that are new or changed run too" in told) is not whole
+
+
 def test_other_words_are_refused_all_at_once():
     with pytest.raises(ConfigurationError) as caught:
         ResumePolicy(rerun="all", changed="no", uncertain="maybe")

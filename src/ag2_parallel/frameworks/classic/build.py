@@ -98,6 +98,8 @@ def llm_config_problem(config: Any) -> str | None:
 
     if isinstance(config, str):
         return "is text; give a mapping with model, api_key and base_url, or an LLMConfig"
+    if type(config).__module__.partition(".")[0] == "ag2":
+        return of_the_other_line(config)
     try:
         return ignored_client_problem(as_llm_config(config))
     except ValidationError as error:
@@ -108,6 +110,14 @@ def llm_config_problem(config: Any) -> str | None:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", text)
         hint = f"; put {unknown[1]!r} into the entries of config_list" if unknown else ""
         return f"is not valid: {text}{hint}"
+
+
+def of_the_other_line(config: Any) -> str:
+    """What is wrong with a configuration of AG2 1.x where AG2 Classic's is wanted."""
+    return (
+        f"is of the other line: {type(config).__name__} of AG2 1.x, which agents of AG2 Classic cannot use; give a mapping "
+        'or an LLMConfig, or make the agent one of AG2 1.x with agent_config={"type": "ag2.Agent", ...}'
+    )
 
 
 def placeholder_config(config: Any, *, keyless: bool = False) -> Any:

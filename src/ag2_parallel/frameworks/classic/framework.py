@@ -41,7 +41,7 @@ _OWN_CLIENT = (
 
 _ENDLESS = (
     'the pair of task "{task}" are two agents with models and no max_turns: they answer each other until a termination '
-    "rule of theirs or a limit of the task ends it"
+    "rule of theirs, a limit of the task, or AG2's limit of 100 replies of each ends it"
 )
 
 
@@ -51,12 +51,14 @@ class ClassicFramework:
     Args:
         llm_config: For tasks whose `agent_config` has none, and for tasks without any agent.
         keyless: Whether no call leaves the process, so that configurations need no key.
+        foreign: The runner's model configuration where it is of AG2 1.x, for messages.
     """
 
     name = "classic"
 
-    def __init__(self, llm_config: Any = None, *, keyless: bool = False) -> None:
+    def __init__(self, llm_config: Any = None, *, keyless: bool = False, foreign: Any = None) -> None:
         self._llm_config = llm_config
+        self._foreign = foreign
         self._templates = Templates(llm_config, keyless=keyless)
         self._seen = SeenBefore(keyless=keyless)
 
@@ -72,7 +74,7 @@ class ClassicFramework:
             team = found_problems.team_problems(task, agent, kind, self._llm_config)
             return found + (team or self._templates.refusals(task.name, agent))
         if task.agent is None and task.run is None:
-            found += found_problems.config_task_problems(task, self._llm_config)
+            found += found_problems.config_task_problems(task, self._llm_config, self._foreign)
         return found
 
     def models(self, task: ParallelTask, agent: object) -> list[tuple[str, str, bool]]:
@@ -187,6 +189,7 @@ class _Run:
         task, output_type = self._task, self._task.output_type
         response_format = output_type if output_type is not None and output_types.is_model(output_type) else None
         answering = {Kind.AGENT: team.root, Kind.PAIR: team.root[1] if team.kind is Kind.PAIR else None}.get(team.kind)
+        teams.give_selection_models(team.root, team.members.agents, self._llm_config)
         for agent in team.members.agents:
             self._governor.agent(agent, response_format=response_format if agent is answering else None)
             adopt(agent, self._scope, task.name)

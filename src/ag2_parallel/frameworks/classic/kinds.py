@@ -70,6 +70,11 @@ def is_group_chat(thing: object) -> bool:
     return _is(thing, _GROUP_CHAT)
 
 
+def is_pattern(thing: object) -> bool:
+    """Whether it is a Pattern."""
+    return _is(thing, _PATTERN)
+
+
 def _is(thing: object, place: tuple[str, str]) -> bool:
     module, name = place
     cls = getattr(sys.modules.get(module), name, None)

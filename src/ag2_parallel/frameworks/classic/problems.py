@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.frameworks import output_types
-from ag2_parallel.frameworks.classic.build import TYPES, config_problems, llm_config_problem
+from ag2_parallel.frameworks.classic import teams
+from ag2_parallel.frameworks.classic.build import TYPES, config_problems, llm_config_problem, of_the_other_line
 from ag2_parallel.frameworks.classic.kinds import Kind
-from ag2_parallel.frameworks.classic.teams import selection_config, selects_by_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +35,22 @@ def task_problems(task: ParallelTask) -> list[str]:
     return found
 
 
-def config_task_problems(task: ParallelTask, llm_config: Any) -> list[str]:
-    """Problems of a task whose agent is built: from its `agent_config`, or from the runner's model alone."""
+def config_task_problems(task: ParallelTask, llm_config: Any, foreign: Any = None) -> list[str]:
+    """Problems of a task whose agent is built: from its `agent_config`, or from the runner's model alone.
+
+    Args:
+        task: The task.
+        llm_config: The runner's.
+        foreign: The runner's, where it is of AG2 1.x and `llm_config` is None for that.
+    """
     config = task.agent_config
     if config is not None:
         found = config_problems(task.name, config)
         if not found and _is_mute(config, llm_config):
+            if foreign is not None:
+                return [
+                    f'task "{task.name}": agent_config has no llm_config, and that of the runner {of_the_other_line(foreign)}'
+                ]
             found.append(
                 f'task "{task.name}": agent_config has no llm_config and neither has the runner, so the agent could '
                 "answer nothing; set one, or default_auto_reply"
@@ -77,9 +87,29 @@ def team_problems(task: ParallelTask, agent: Any, kind: Kind, llm_config: Any) -
             found.append(f"{where}: a group needs two agents; to run one, give the agent itself, not a list")
         if doubled:
             found.append(f"{where}: a group's agents need names of their own; doubled: {', '.join(doubled)}")
-    if kind is Kind.GROUP_CHAT and selects_by_model(agent) and not selection_config(agent, llm_config):
-        found.append(
-            f'{where}: the group chat selects speakers with a model (speaker_selection_method="auto") and none of '
-            "its agents has one; set select_speaker_auto_llm_config, the runner's llm_config, or another method"
-        )
+    if (problem := _selection_problem(agent, kind, llm_config)) is not None:
+        found.append(f"{where}: {problem}")
     return found
+
+
+def _selection_problem(agent: Any, kind: Kind, llm_config: Any) -> str | None:
+    """Why nobody can choose the next speaker."""
+    if kind is Kind.PATTERN:
+        if not teams.asks_manager(agent) or teams.pattern_config(agent, llm_config):
+            return None
+        return (
+            "the pattern's manager selects speakers with a model, and neither it nor an agent has one; set "
+            'group_manager_args={"llm_config": ...} or the runner\'s llm_config'
+        )
+    if kind is Kind.MANAGER:
+        group, chosen = agent.groupchat, teams.manager_config(agent, llm_config)
+    elif kind is Kind.GROUP_CHAT:
+        group, chosen = agent, teams.selection_config(agent, llm_config)
+    else:
+        return None
+    if chosen or not teams.selects_by_model(group):
+        return None
+    return (
+        'the group chat selects speakers with a model (speaker_selection_method="auto") and none of '
+        "its agents has one; set select_speaker_auto_llm_config, the runner's llm_config, or another method"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.frameworks.classic.chat import Chat, one_shot_user
-from ag2_parallel.frameworks.classic.kinds import is_group_chat, is_manager
+from ag2_parallel.frameworks.classic.kinds import is_group_chat, is_manager, is_pattern
 from ag2_parallel.frameworks.classic.model_configs import without_tools
 from ag2_parallel.frameworks.classic.stop_reasons import says_terminate
 
@@ -94,8 +94,55 @@ def selects_by_model(group_chat: Any) -> bool:
 
 def selection_config(group_chat: Any, llm_config: Any) -> Any:
     """The model configuration a group's manager gets: the group's own, else a member's, else the runner's."""
-    members = (agent.llm_config for agent in group_chat.agents if getattr(agent, "llm_config", None))
-    return group_chat.select_speaker_auto_llm_config or next(members, None) or llm_config
+    return group_chat.select_speaker_auto_llm_config or _first_model(group_chat.agents) or llm_config
+
+
+def manager_config(manager: Any, llm_config: Any) -> Any:
+    """What a manager's group selects speakers with: as `selection_config`, the manager's own before a member's."""
+    own = manager.groupchat.select_speaker_auto_llm_config or manager.llm_config
+    return own or selection_config(manager.groupchat, llm_config)
+
+
+def pattern_config(pattern: Any, llm_config: Any) -> Any:
+    """What the manager of a Pattern selects speakers with: its own arguments', else a member's, else the runner's."""
+    return pattern.group_manager_args.get("llm_config") or _first_model(pattern.agents) or llm_config
+
+
+def asks_manager(pattern: Any) -> bool:
+    """Whether a Pattern, or a handoff of its agents, lets the manager's model choose who speaks."""
+    from autogen.agentchat.group.targets.group_manager_target import GroupManagerTarget
+
+    return isinstance(pattern.group_after_work, GroupManagerTarget) or any(
+        agent.handoffs.get_context_conditions_by_target_type(GroupManagerTarget)
+        or agent.handoffs.get_llm_conditions_by_target_type(GroupManagerTarget)
+        or any(isinstance(each.target, GroupManagerTarget) for each in agent.handoffs.after_works)
+        for agent in pattern.agents
+    )
+
+
+def give_selection_models(root: Any, agents: Sequence[Any], llm_config: Any) -> None:
+    """Give what selects speakers a model where it has none; before it is governed.
+
+    AG2 looks for one at the manager alone.
+
+    Args:
+        root: The team, of this attempt.
+        agents: All its agents, managers among them, of this attempt too.
+        llm_config: Where neither the team nor its agents have one.
+    """
+    for manager in filter(is_manager, agents):
+        chosen = None if manager.llm_config else manager_config(manager, llm_config)
+        for group_chat in run_copies(manager):
+            if chosen and selects_by_model(group_chat) and not group_chat.select_speaker_auto_llm_config:
+                group_chat.select_speaker_auto_llm_config = without_tools(chosen)
+    if is_pattern(root) and not root.group_manager_args.get("llm_config") and asks_manager(root):
+        chosen = pattern_config(root, llm_config)
+        if chosen:
+            root.group_manager_args = {**root.group_manager_args, "llm_config": without_tools(chosen)}
+
+
+def _first_model(agents: Sequence[Any]) -> Any:
+    return next((agent.llm_config for agent in agents if getattr(agent, "llm_config", None)), None)
 
 
 def share_context(agents: Sequence[Any], values: dict[str, Any]) -> Any:
