@@ -22,7 +22,9 @@ TaskStopped (BaseException)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 from ag2_parallel.redaction import masked_text
 
@@ -30,6 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ag2_parallel.run_results import RunResults
+
+
+_OF_TASK: Final = re.compile(r'(.*?task ".*?"): (.*)', re.DOTALL)
+"""The problem of a task: whose, and what."""
+
+_EACH_UP_TO: Final = 3
+"""Tasks with the same problem that are all named."""
 
 
 class Ag2ParallelError(Exception):
@@ -163,7 +172,23 @@ class TaskStopped(BaseException):
         self.reason = reason
 
 
+def _shared_once(problems: Sequence[str]) -> list[str]:
+    """What many tasks have in common is said of the first of them; the others are counted."""
+    parts = [match.groups() if (match := _OF_TASK.fullmatch(problem)) else (problem, None) for problem in problems]
+    counts = Counter(what for _, what in parts if what is not None)
+    told: dict[str, None] = {}
+    said: set[str] = set()
+    for problem, (task, what) in zip(problems, parts, strict=True):
+        if what is None or counts[what] <= _EACH_UP_TO:
+            told[problem] = None
+        elif what not in said:
+            said.add(what)
+            told[f"{task} and {counts[what] - 1:,} more tasks: {what}"] = None
+    return list(told)
+
+
 def _listed(problems: Sequence[str]) -> str:
+    problems = _shared_once(problems)
     if len(problems) == 1:
         return problems[0]
     return "\n".join([f"{len(problems)} problems:", *(f"  - {problem}" for problem in problems)])

@@ -75,7 +75,8 @@ class Forecast:
 
     def __str__(self) -> str:
         """For people, in a few lines."""
-        many = f"{self.tasks:,} tasks" if self.whole else f"the first {self.tasks:,} tasks, with more to come"
+        tasks = "1 task" if self.tasks == 1 else f"{self.tasks:,} tasks"
+        many = tasks if self.whole else f"the first {self.tasks:,} tasks, with more to come"
         failed = f", {self.failed} of which failed" if self.failed else ""
         lines = [f"forecast for {many}, {self.workers} at once, from a sample of {self.sampled}{failed}"]
         lines.append(f"  time    {_said(self.wall, duration)}; {_said(self.wall_left, duration)} of it still to come")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import contextlib
 import contextvars
@@ -42,18 +43,28 @@ def wait_for_end(active: ActiveRun, interrupts: int = 0) -> int:
         try:
             while handled < interrupts:  # inside the `try`: the next interrupt may come while this one is handled
                 handled += 1
-                _log.warning("run %s %s%s", active.run_id, _STAGES[min(handled, 3)], _later(active))
                 if handled > 2:
+                    _tell(active, 3)
                     active.leave()
                     active.settle_soon()
                     return interrupts
-                active.stop("interrupted", stop_running=handled == 2)
+                # Not on this thread: the next interrupt may come at any step of it, and would leave locks taken.
+                _thread.start_new_thread(_stop, (active, handled))
             while not active.outlet.wait_finished(_LOOK):
                 pass
         except KeyboardInterrupt:
             interrupts += 1
         else:
             return interrupts
+
+
+def _stop(active: ActiveRun, stage: int) -> None:
+    _tell(active, stage)
+    active.stop("interrupted", stop_running=stage == 2)
+
+
+def _tell(active: ActiveRun, stage: int) -> None:
+    _log.warning("run %s %s%s", active.run_id, _STAGES[stage], _later(active), extra={"interrupts": stage})
 
 
 def _later(active: ActiveRun) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import jinja2
     import jinja2.nodes
@@ -58,6 +59,8 @@ class CompiledTemplate:
         """
         try:
             return self._template.render(values)
+        except _EmptyPlaceError as error:
+            raise TemplateError(_told_of_empty(self.needed | self.optional, values)) from error
         except Exception as error:  # code of the template, or of a value in it
             raise TemplateError(str(error)) from error
 
@@ -74,8 +77,23 @@ def _environment(refuse_none: bool) -> jinja2.Environment:  # noqa: FBT001 - the
 
 def _not_none(value: Any) -> Any:
     if value is None:
-        raise TemplateError("a place is filled with an empty value (null); write {{ name or '' }} to allow it")
+        raise _EmptyPlaceError
     return value
+
+
+class _EmptyPlaceError(Exception):
+    """A place is filled with None."""
+
+
+def _told_of_empty(names: Iterable[str], values: Mapping[str, Any]) -> str:
+    """Which names of a template have no value, or the columns of a `row` that is asked for them."""
+    empty = sorted(name for name in names if name in values and values[name] is None)
+    row = values.get("row")
+    if not empty and isinstance(row, Mapping):
+        empty = [f'row["{column}"]' for column, cell in row.items() if cell is None]
+    if not empty:
+        return "a place is filled with an empty value (null); write {{ ... or '' }} there to allow it"
+    return f"{', '.join(empty)} is empty (null); write {{{{ {empty[0]} or '' }}}} to allow it"
 
 
 def _asked_for(tree: jinja2.nodes.Template) -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 KEY = "sk-live-abcdef0123456789"
@@ -44,6 +45,12 @@ def run(arguments, folder, given=None, *, patience=50, **environment):
         out, err = process.communicate(given, timeout=patience)
     assert "Traceback" not in err, err
     return process.returncode, out, err
+
+
+def wait_until(condition, process):
+    while not condition():
+        assert process.poll() is None
+        time.sleep(0.02)
 
 
 def rows_of(path):

@@ -195,4 +195,4 @@ def test_a_dry_run_says_what_the_journal_remembers(folder, server):
     assert found["remembered"] == 1
     assert 0 < found["wall"]["low"] <= found["wall"]["expected"] <= found["wall"]["high"]
     _, out, _ = run(dry[:-2], folder)
-    assert "by 1 tasks that the journal remembers" in out
+    assert "by 1 task that the journal remembers" in out

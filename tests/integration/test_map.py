@@ -106,7 +106,7 @@ def test_bad_rows_of_a_source_are_failed_results_that_name_the_row():
     told = {result.index + 1: (result.error.kind, result.error.message) for result in results.failed}
     assert {kind for kind, _ in told.values()} == {"configuration"}
     assert "row 2 of rows: its prompt template does not render: 'text' is undefined" in told[2][1]
-    assert "row 3 of rows: its prompt template does not render: a place is filled with an empty value" in told[3][1]
+    assert "row 3 of rows: its prompt template does not render: text is empty (null)" in told[3][1]
     assert "row 4 of rows: is a list and no mapping" in told[4][1]
     assert "row 5 of rows: its name is blank" in told[5][1]
 

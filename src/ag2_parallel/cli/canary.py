@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ag2_parallel.cli.found_tasks import FoundSource
 from ag2_parallel.cli.frame import say
 from ag2_parallel.forecast import dollars
+from ag2_parallel.reporting.words import many_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +88,7 @@ def _unattended(forecast: Forecast, max_cost: float | None) -> str | None:
 
 def _yes(forecast: Forecast, max_cost: float | None) -> bool:
     limit = "" if max_cost is None else f", {dollars(max_cost)} at most"
-    left = f"{forecast.left:,} tasks that are left" if forecast.whole else "tasks that are left"
+    left = f"{many_tasks(forecast.left)} that are left" if forecast.whole else "tasks that are left"
     sys.stderr.write(f"ag2-parallel: run the {left}{limit}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

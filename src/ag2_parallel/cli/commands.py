@@ -100,9 +100,9 @@ def demo(  # noqa: PLR0913 - typer reads the options from the signature
 
 @app.command()
 def timeline(
-    source: Annotated[Path, typer.Argument(help="A journal, or results as JSON.", metavar="FILE")],
+    source: Annotated[Path, typer.Argument(help="A journal, or results: .json or .jsonl.", metavar="FILE")],
     run: Annotated[
-        str | None, typer.Argument(help="The run of a journal; default: the last one.", metavar="[RUN]")
+        str | None, typer.Argument(help="The run, where there are several; default: the last one.", metavar="[RUN]")
     ] = None,
     *,
     out: Annotated[

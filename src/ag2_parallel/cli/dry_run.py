@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import typer
 
@@ -15,9 +15,10 @@ from ag2_parallel.cli.remembered import Remembered, told
 from ag2_parallel.cli.task_files.teams import TeamFactory
 from ag2_parallel.core.intake import Intake, LazyIntake
 from ag2_parallel.errors import ConfigurationError
-from ag2_parallel.frameworks.registry import Frameworks
 from ag2_parallel.options import Options
-from ag2_parallel.redaction import masked_config
+from ag2_parallel.preparation import Preparation
+from ag2_parallel.redaction import Redactor, masked_config
+from ag2_parallel.reporting.words import many_tasks
 from ag2_parallel.results import plain
 from ag2_parallel.tasks import Template
 
@@ -36,14 +37,17 @@ _OURS: Final = frozenset({"observers", "redact"})
 """Options that the command line adds to."""
 
 
-def show(plan: Plan, given: dict[str, Any], form: Format) -> int:
-    """Check all tasks and print them in the order in which they would start; returns the exit code.
+def show(plan: Plan, given: dict[str, Any], form: Format, stdout: TextIO) -> int:
+    """Check all tasks and print them on `stdout`, in the order in which they would start; returns the exit code.
 
     Raises:
         ConfigurationError: With every problem of the options, and of the tasks that the files list.
     """
     options = Options.of(given)
-    intake = Intake(options, Frameworks(options.llm_config).problems)
+    preparation = Preparation(options, Redactor(options.redact), lambda _why, _stop: None)
+    preparation.check_options()
+    intake = Intake(options, preparation.problems)
+    intake.refuse_alike(plan.all_tasks())
     listed = _listed(plan, intake)
     shown = [_line(new.task) for new in in_order(listed)][:_SHOWN]
     count, bad = len(listed), 0
@@ -65,7 +69,7 @@ def show(plan: Plan, given: dict[str, Any], form: Format) -> int:
     workers = options.workers_for(None if plan.sources else count)
     settings = plan.redactor.value(plain(masked_config(_said(given))))
     found = {"count": count, "max_workers": workers, "forecast": remembered.forecast(workers), "options": settings}
-    _print(found | {"tasks": plan.redactor.value(shown)}, form)
+    _print(found | {"tasks": plan.redactor.value(shown)}, form, stdout)
     return exit_codes.USAGE if bad else exit_codes.OK
 
 
@@ -123,13 +127,13 @@ def _said(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in _OURS}
 
 
-def _print(found: dict[str, Any], form: Format) -> None:
+def _print(found: dict[str, Any], form: Format, stdout: TextIO) -> None:
     if form == "json":
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps(found, indent=2), file=stdout)
         return
     if form == "jsonl":
         for line in found["tasks"]:
-            typer.echo(json.dumps(line))
+            typer.echo(json.dumps(line), file=stdout)
         return
     from rich.console import Console
     from rich.table import Table
@@ -142,10 +146,10 @@ def _print(found: dict[str, Any], form: Format) -> None:
         limit = "" if line["timeout"] is None else f"{line['timeout']:g} s"
         cells = (line["name"], line["agent"], line["prompt"], ", ".join(line["depends_on"]), limit)
         table.add_row(*(Text(short(cell)) for cell in cells))
-    console = Console(highlight=False)
+    console = Console(file=stdout, highlight=False)
     console.print(table)
     more = found["count"] - len(found["tasks"])
-    counted = f"{found['count']} tasks" + (f", {more} of them not shown" if more else "")
+    counted = many_tasks(found["count"]) + (f", {more} of them not shown" if more else "")
     console.print(Text(f"{counted}; {found['max_workers']} at once; no model was called"))
     if found["forecast"] is not None:
         console.print(Text(told(found["forecast"])))

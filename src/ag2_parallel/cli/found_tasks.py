@@ -29,12 +29,14 @@ class FoundSource(Iterable[Any]):
     Attributes:
         found_by: What finds them again; None: nothing does.
         repeatable: Whether they can be read more than once.
+        alike: What all of them, or all of a part, have in common; see `core.intake.Intake.refuse_alike`.
     """
 
     def __init__(self, tasks: Iterable[Any], found_by: Mapping[str, Any] | None) -> None:
         self._tasks = tasks
         self.found_by = found_by
         self.repeatable = getattr(tasks, "repeatable", True)
+        self.alike = getattr(tasks, "alike", {})
 
     def __iter__(self) -> Iterator[Any]:
         """Task by task."""
@@ -53,6 +55,7 @@ def found(tasks: Iterable[Any], files: Sequence[Path], rows: RowsWanted | None, 
         "out": None if settings.out is None else str(settings.out.resolve()),
         "transcripts": settings.transcripts,
         "max_cost": settings.max_cost,
+        "timeline": None if settings.timeline is None else str(settings.timeline.resolve()),
     }
     if not isinstance(tasks, list):
         return FoundSource(tasks, found_by)
@@ -68,13 +71,20 @@ def files_of(found_by: Mapping[str, Any]) -> tuple[list[Path], RowsWanted | None
 
 
 def settings_of(
-    found_by: Mapping[str, Any], run_id: str, options: Mapping[str, Any], form: Format | None, out: Path | None
+    found_by: Mapping[str, Any],
+    run_id: str,
+    options: Mapping[str, Any],
+    *,
+    form: Format | None,
+    out: Path | None,
+    timeline: Path | None,
 ) -> RunSettings:
     """The settings of the next life: those of the first, where nothing else is said.
 
     A file of results is written anew, since results that stand are written too: one row a task.
     """
     before = Path(found_by["out"]) if found_by["out"] is not None else None
+    drawn = found_by.get("timeline")
     return RunSettings(
         options={**found_by["options"], **options},
         run_id=run_id,
@@ -83,4 +93,5 @@ def settings_of(
         overwrite=out is None or out.resolve() == before,
         transcripts=found_by["transcripts"],
         max_cost=found_by.get("max_cost"),
+        timeline=timeline or (None if drawn is None else Path(drawn)),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.log_lines import log_lines
 from ag2_parallel.cli.termination import Termination
 from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, JournalError, JournalLockedError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def exit_code(command: Callable[[Termination], int]) -> int:
     """Run a command; its errors become a message and an exit code."""
-    with Termination() as termination:
+    with Termination() as termination, log_lines(termination):
         try:
             return command(termination)
         except Ag2ParallelError as error:

@@ -67,7 +67,7 @@ def runs_table(listings: Sequence[RunListing]) -> list[RenderableType]:
 
 def run_tables(listing: RunListing, rows: Iterable[TaskRow]) -> list[RenderableType]:
     """A run, and one line for each of its tasks."""
-    table = _table("task", "status", "attempts", "duration", "tokens", "why")
+    table = _table("task", "status", "attempts", "duration", "calls", "tokens", "why")
     left_out = 0
     for number, row in enumerate(rows):
         if number >= _MOST_SHOWN:
@@ -76,7 +76,9 @@ def run_tables(listing: RunListing, rows: Iterable[TaskRow]) -> list[RenderableT
         tokens = str(row.prompt_tokens + row.completion_tokens)
         why = row.error_kind or row.stop_reason or ""
         status = row.status or "unfinished"
-        table.add_row(*map(_cell, (row.name, status, str(row.attempts), f"{row.duration:.1f} s", tokens, why)))
+        table.add_row(
+            *map(_cell, (row.name, status, str(row.attempts), f"{row.duration:.1f} s", str(row.calls), tokens, why))
+        )
     more = [Text(f"and {left_out} more; --format jsonl shows all")] if left_out else []
     return [*runs_table([listing]), table, *more]
 

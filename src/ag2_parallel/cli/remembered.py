@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.core.forecasting import Sampled, outlook
 from ag2_parallel.forecast import duration
+from ag2_parallel.reporting.words import many_tasks
 from ag2_parallel.run_record import store_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,6 @@ def told(forecast: dict[str, Any]) -> str:
     """The same for people."""
     low, expected, high = (duration(forecast["wall"][name]) for name in ("low", "expected", "high"))
     return (
-        f"expected time {expected} ({low} to {high}), by {forecast['remembered']:,} tasks that the journal remembers; "
+        f"expected time {expected} ({low} to {high}), by {many_tasks(forecast['remembered'])} that the journal remembers; "
         f"workers past {forecast['knee']:,} the time improves by less than 5 %"
     )

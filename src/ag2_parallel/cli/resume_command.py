@@ -55,12 +55,13 @@ def resume(  # noqa: PLR0913 - typer reads the options from the signature
     backend: said.Backend = None,
     form: Annotated[said.Format | None, typer.Option("--format", help="What standard output gets.")] = None,
     out: said.Out = None,
+    timeline: said.Timeline = None,
     quiet: said.Quiet = False,
 ) -> None:
     """Go on with a run: results that stand are not paid for again, tasks that were cut go on where they were.
 
-    Files, options and --out are those the run was started with, unless something else is said here; its file of
-    results is written anew. Exit codes as those of `run`.
+    Files, options, --out and --timeline are those the run was started with, unless something else is said here; its
+    file of results is written anew. Exit codes as those of `run`.
     """
 
     def command(termination: Termination) -> int:
@@ -80,7 +81,7 @@ def resume(  # noqa: PLR0913 - typer reads the options from the signature
             workers=workers, timeout=timeout, on_error=on_error, journal=journal, backend=backend, quiet=quiet
         )
         files, rows = files_of(found_by)
-        settings = settings_of(found_by, run_id, options, form, out)
+        settings = settings_of(found_by, run_id, options, form=form, out=out, timeline=timeline)
         return run_files(files, settings, termination, rows, ResumePolicy(rerun.value, changed.value, uncertain.value))
 
     raise typer.Exit(exit_code(command))

@@ -7,14 +7,14 @@ import shlex
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.canary import canary, refusal
 from ag2_parallel.cli.found_tasks import found
 from ag2_parallel.cli.frame import say
 from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
-from ag2_parallel.cli.output.standard_output import printer
+from ag2_parallel.cli.output.standard_output import data_alone, printer
 from ag2_parallel.cli.output.writers import JsonLines, writer_for
 from ag2_parallel.cli.task_files.plan import read_plan
 from ag2_parallel.core.resuming import ResumePolicy
@@ -62,18 +62,19 @@ def run_files(
         sys.path.insert(0, folder)  # as Python does for a script: modules beside the file are found
     if settings.timeline is not None and settings.timeline.suffix.lower() not in _DRAWN:
         raise ConfigurationError(f"--timeline {settings.timeline}: a file ending in .html, .svg or .png is drawn")
-    plan = read_plan(files, os.environ, rows)
-    options = _options(plan, settings, termination)
-    if settings.dry_run:
-        from ag2_parallel.cli.dry_run import show
+    with data_alone() as stdout:
+        plan = read_plan(files, os.environ, rows)
+        options = _options(plan, settings, termination)
+        if settings.dry_run:
+            from ag2_parallel.cli.dry_run import show
 
-        return show(plan, options, settings.form)
-    session = _Session(plan.redactor, settings, options)
-    try:
-        tasks = found(plan.all_tasks(), files, rows, settings)
-        return session.run(ParallelAgentRunner(**options), tasks, policy or ResumePolicy())
-    except ConfigurationError as error:
-        raise plan.located(error) from None
+            return show(plan, options, settings.form, stdout)
+        session = _Session(plan.redactor, settings, options, stdout)
+        try:
+            tasks = found(plan.all_tasks(), files, rows, settings)
+            return session.run(ParallelAgentRunner(**options), tasks, policy or ResumePolicy())
+        except ConfigurationError as error:
+            raise plan.located(error) from None
 
 
 def _options(plan: Plan, settings: RunSettings, termination: Termination) -> dict[str, Any]:
@@ -95,13 +96,14 @@ def _masking(redactor: Redactor, users: Callable[[str], str] | None) -> Callable
 class _Session:
     """Where results go while a run goes on."""
 
-    def __init__(self, redactor: Redactor, settings: RunSettings, options: Mapping[str, Any]) -> None:
+    def __init__(self, redactor: Redactor, settings: RunSettings, options: Mapping[str, Any], stdout: TextIO) -> None:
+        self._stdout = stdout
         self._redactor = redactor
         self._only_succeeded = options.get("handle_errors") == "ignore"
         journal = options.get("journal")
         self._settings = settings
         self._run_id = new_run_id() if settings.run_id is None else settings.run_id
-        self._writers: list[Writer] = [printer(settings.form)]
+        self._writers: list[Writer] = [printer(settings.form, stdout)]
         if settings.out is not None:
             self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))
         self._busy: Writer | None = None
@@ -179,7 +181,9 @@ class _Session:
                 self._busy = writer
                 writer.write(row)
         except BrokenPipeError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains of it at its exit, too
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), self._stdout.fileno()
+            )  # or Python complains of it at its exit, too
             raise Ag2ParallelError("standard output was closed; the run was stopped") from error
         except OSError as error:
             raise Ag2ParallelError(f"results cannot be written: {error}; the run was stopped") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 _JOURNAL: Final = b"SQLite format 3\x00"
 """How a journal's file begins."""
 
+_LINES: Final = frozenset({".jsonl", ".ndjson"})
+"""Endings of files with a result a line, as `--out` writes them."""
+
 
 def write_timeline(source: Path, run: str | None, out: Path | None, say: Callable[[str], None]) -> Path:
     """Write the timeline of a run.
 
     Args:
-        source: A file that `RunResults.to_json` wrote, or a journal.
-        run: The run of a journal; None: the one taken last.
+        source: A file that `RunResults.to_json` or `--out` wrote, ending in .json or .jsonl, or a journal.
+        run: The run of a journal or of JSON lines; None: the one taken last.
         out: Where to; None: `source` with the ending `.html`.
         say: Told where the file is.
 
@@ -46,12 +50,42 @@ def _results(source: Path, run: str | None) -> RunResults:
             is_journal = file.read(len(_JOURNAL)) == _JOURNAL
         if is_journal:
             return _from_journal(source, run)
+        if source.suffix.lower() in _LINES:
+            return _from_lines(source, run)
         results = RunResults.from_json(source)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{source}: cannot be read as the results of a run: {error}") from error
     if run is not None and run != results.run_id:
         raise ConfigurationError(f"{source}: holds run {results.run_id!r}, not {run!r}")
     return results
+
+
+def _from_lines(source: Path, run: str | None) -> RunResults:
+    """The rows of one run; of a task that is there more than once, as after `resume`, the last one."""
+    last, by_name = run, dict[str, ParallelTaskResult]()
+    known: set[str] = set()
+    with source.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                result, of_run = ParallelTaskResult.from_dict(row), str(row["run_id"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(
+                    f"line {number} is no row of results: {error}; give a .json file or the journal"
+                ) from error
+            known.add(of_run)
+            if run is None and of_run != last:
+                last, by_name = of_run, {}
+            if of_run == last:
+                by_name.pop(result.name, None)
+                by_name[result.name] = result
+    if not by_name:
+        there = f"there are {', '.join(sorted(known))}" if known else "there are no rows in it"
+        raise ConfigurationError(f"{source}: holds no run{'' if run is None else f' {run!r}'}; {there}")
+    results = sorted(by_name.values(), key=lambda result: result.index)
+    return RunResults(results, run_id=str(last), metrics=_metrics(results))
 
 
 def _from_journal(source: Path, run: str | None) -> RunResults:

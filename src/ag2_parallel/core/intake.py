@@ -49,6 +49,25 @@ class Intake:
         depends_on = ordering.resolve([task.name for task in tasks], wanted)
         return [self._new(task, index, depends_on[index]) for index, task in enumerate(tasks)]
 
+    def refuse_alike(self, tasks: Any) -> None:
+        """Look at what all tasks of a source have in common, where it says that in an attribute `alike`.
+
+        That is one task for each part of the source, by what people call the part: its tasks differ from that one in
+        name and prompt alone.
+
+        Raises:
+            ConfigurationError: No task of a part could run.
+        """
+        alike = getattr(tasks, "alike", None)
+        problems: list[Problem] = []
+        for part, task in alike.items() if isinstance(alike, Mapping) else ():
+            told = f'task "{task.name}": '
+            found = validation.task_problems(
+                task, 0, has_llm_config=self.options.llm_config is not None, agents=self.agents
+            )
+            problems += [each._replace(text=f"{part}: {each.text.removeprefix(told)}") for each in found]
+        validation.raise_for(problems)
+
     def _checked(self, item: Any, position: int, seen: dict[str, int]) -> tuple[ParallelTask | None, list[Problem]]:
         task, problems = validation.as_task(item, position)
         if task is None:

@@ -37,10 +37,11 @@ class TaskSource:
 def task_source(tasks: Any, intake: Intake, locate: Callable[[str], Any]) -> TaskSource:
     """Take tasks, or "module:attribute" that names them or a function that makes them.
 
-    What reads tasks from a file says in an attribute `found_by`, plain data, how to find them again.
+    What reads tasks from a file says in an attribute `found_by`, plain data, how to find them again, and may say in
+    `alike` what they have in common.
 
     Raises:
-        ConfigurationError: With every problem of every task of a list.
+        ConfigurationError: With every problem of every task of a list, or of what all tasks of a source have in common.
     """
     found_by: Mapping[str, Any] | None = getattr(tasks, "found_by", None)
     if isinstance(tasks, str) and all(tasks.partition(":")):
@@ -50,6 +51,7 @@ def task_source(tasks: Any, intake: Intake, locate: Callable[[str], Any]) -> Tas
     _refuse_odd_input(tasks)
     if isinstance(tasks, list | tuple):
         return TaskSource(intake.whole(tasks), None, found_by)
+    intake.refuse_alike(tasks)
     return TaskSource(None, tasks, found_by)
 
 

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ag2_parallel.data.frame_rows import is_listed
+from ag2_parallel.data.row import Row
 from ag2_parallel.data.sources import row_source
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.tasks import TASK_FIELDS, ParallelTask, RefusedTask, Template
@@ -15,7 +16,7 @@ from ag2_parallel.templating import CompiledTemplate, TemplateError
 from ag2_parallel.validation import name_problem
 
 if TYPE_CHECKING:
-    from ag2_parallel.data.row import Row, RowSource
+    from ag2_parallel.data.row import RowSource
 
 RowTask: TypeAlias = "ParallelTask | RefusedTask"
 
@@ -91,6 +92,11 @@ class RowTasks(Iterable[RowTask]):
         """Whether they can be read more than once."""
         return self._source.repeatable
 
+    @property
+    def alike(self) -> Mapping[str, ParallelTask]:
+        """What all tasks have in common, by the name of the data set."""
+        return {f"every row of {self._source.name}": self._make("row", "", Row(0))}
+
     def _compare(self) -> None:
         rows = iter(self._source)
         first = next(rows, None)
@@ -126,7 +132,9 @@ class RowTasks(Iterable[RowTask]):
             if self._name is not None:
                 shown = self._name.render(values).strip()
                 if (problem := name_problem(shown)) is not None:
-                    return self._refused(name, row, problem)
+                    empty = [repr(column) for column in sorted(self._name.needed) if values.get(column) == ""]
+                    of_columns = f"; its template's column {', '.join(empty)} is empty" if empty else ""
+                    return self._refused(name, row, problem + of_columns)
                 name = shown
             what = "prompt"
             prompt = self._prompt if isinstance(self._prompt, str) else self._prompt.render(values)

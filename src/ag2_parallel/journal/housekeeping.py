@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -113,8 +113,13 @@ def find_run(store: SqliteJournal, run_id: str | None = None) -> RunListing:
 
 
 def tasks(store: SqliteJournal, listing: RunListing) -> Iterator[TaskRow]:
-    """The tasks of a run in short, in the order they first started or settled."""
-    return tasks_of_run(store.reading, store.path, listing.number)
+    """The tasks of a run in short, in the order they first started or settled; unfinished ones with their calls so far."""
+    for row in tasks_of_run(store.reading, store.path, listing.number):
+        if row.status is None:
+            with store.reading() as db:
+                yield _with_calls(db, row)
+        else:
+            yield row
 
 
 def find_task(store: SqliteJournal, listing: RunListing, name: str) -> StoredTask:
@@ -127,6 +132,7 @@ def find_task(store: SqliteJournal, listing: RunListing, name: str) -> StoredTas
         row = task_of_run(db, store.path, listing.number, name)
         if row is not None:
             result = result_of(db, store.path, row) if row.status is not None else None
+            row = _with_calls(db, row) if result is None else row
             attempts = db.execute(queries()["attempts_of_task"], {"task": row.task}).fetchall()
             return StoredTask(row, result, [dict(attempt) for attempt in attempts])
     near = get_close_matches(name, [task.name for task in tasks(store, listing)], n=1)
@@ -182,6 +188,12 @@ def prune(store: SqliteJournal, listings: Sequence[RunListing]) -> None:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except FILE_ERRORS as error:
         raise journal_error(error, store.path) from error
+
+
+def _with_calls(db: sqlite3.Connection, row: TaskRow) -> TaskRow:
+    """A task that is not settled, with as many calls as were recorded of it."""
+    counted = db.execute(queries()["count_calls"], {"task": row.task}).fetchone()
+    return replace(row, calls=counted["calls"])
 
 
 def _delete(store: SqliteJournal, db: sqlite3.Connection, listing: RunListing) -> None:

@@ -92,6 +92,9 @@ FROM tasks JOIN calls USING (task) WHERE tasks.run = :run AND calls.current = 1 
 -- name: calls_of_task
 SELECT call, life, attempt, current, digest, about, body, sum FROM calls WHERE task = :task ORDER BY call
 
+-- name: count_calls
+SELECT count(*) AS calls FROM calls WHERE task = :task
+
 -- name: retire_calls
 UPDATE calls SET current = 0 WHERE task = :task AND current = 1
 

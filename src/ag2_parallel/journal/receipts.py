@@ -48,7 +48,8 @@ def decided(intent: bool, receipt: Receipt | None, uncertain: str, *, task: str,
         return SKIPPED
     raise UncertainEffectError(
         f'task "{task}": the effect {key!r} was begun earlier, and nothing says whether it happened. '
-        'Look whether it did, then resume with uncertain="skip" if so, or uncertain="repeat" if not'
+        'Look whether it did, then resume with uncertain="skip" if so, or uncertain="repeat" if not; '
+        "on the command line --uncertain skip or --uncertain repeat"
     )
 
 

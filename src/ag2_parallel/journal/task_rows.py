@@ -45,7 +45,7 @@ class TaskRow:
         finished_at: When it was settled, ISO 8601 in UTC.
         prompt_tokens: Tokens sent.
         completion_tokens: Tokens generated.
-        calls: Model calls answered.
+        calls: Model calls answered; of a task that is not settled, 0 or those that were recorded.
         cost: US dollars; None where unknown.
     """
 

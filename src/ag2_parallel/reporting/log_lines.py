@@ -16,7 +16,8 @@ from ag2_parallel.events import (
     TaskFinished,
     TaskRetrying,
 )
-from ag2_parallel.reporting.words import clock, counted, harmless
+from ag2_parallel.reporting.log_seen import log_is_seen
+from ag2_parallel.reporting.words import clock, counted, harmless, many_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,14 +56,14 @@ class ProgressLines:
             case RunStarted():
                 self._total, self._counts, self._notes = event.total, {}, 0
                 self._started = self._last = self._clock()
-                many = "tasks as they come" if event.total is None else f"{event.total} tasks"
+                many = "tasks as they come" if event.total is None else many_tasks(event.total)
                 self._line(f"{many}, {event.max_workers} at once")
             case TaskFinished():
                 self._counts[event.status] = self._counts.get(event.status, 0) + 1
                 self._finished(event)
             case TaskRetrying() if self._each:
                 self._line(f"{event.task}: attempt {event.attempt} failed, again in {event.delay:.1f} s: {event.error}")
-            case RunStopping():
+            case RunStopping() if event.reason != "interrupted" or not log_is_seen():
                 running = "running tasks are stopped" if event.stopped_running else "running tasks finish"
                 self._line(f"stopping ({event.reason}): nothing new starts, {running}")
             case RunHint():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ag2_parallel import events
+from ag2_parallel.reporting.log_seen import log_is_seen
 from ag2_parallel.results import TaskStatus
 from ag2_parallel.usage import Usage
 
@@ -127,7 +128,7 @@ class RunView:
                 self._attempt_started(event, now)
             case events.TaskFinished():
                 self._task_finished(event)
-            case events.RunStopping():
+            case events.RunStopping() if event.reason != "interrupted" or not log_is_seen():
                 running = "running tasks are stopped" if event.stopped_running else "running tasks finish"
                 self.notes.append(f"stopping ({event.reason}): nothing new starts, {running}")
             case events.RunHint():

@@ -22,6 +22,11 @@ def dollars(cost: float) -> str:
     return f"${cost:.4f}" if cost < 1 else f"${cost:,.2f}"
 
 
+def many_tasks(count: int) -> str:
+    """A number of tasks."""
+    return "1 task" if count == 1 else f"{count:,} tasks"
+
+
 def counted(counts: dict[str, int]) -> str:
     """Counts by status in words."""
     return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())

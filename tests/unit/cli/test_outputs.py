@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import stat
+import sys
 
 import pandas as pd
 import pytest
@@ -176,7 +177,7 @@ def test_places_that_cannot_be_written_to_are_refused_at_once(tmp_path, name, to
 
 def test_control_sequences_do_not_reach_the_terminal(capsys):
     """F26, F27: short previews, and no character that moves the cursor."""
-    table = printer("table")
+    table = printer("table", sys.stdout)
     table.write(row(0, "\x1b[2J\r\n\x07 text" + "x" * 100_000))
     table.close(SUMMARY)
     out = capsys.readouterr().out
@@ -186,7 +187,7 @@ def test_control_sequences_do_not_reach_the_terminal(capsys):
 
 
 def test_a_large_run_s_table_shows_what_failed(capsys):
-    table = printer("table")
+    table = printer("table", sys.stdout)
     error = TaskError(type="E", message="broke")
     for index in range(500):
         bad = ParallelTaskResult(name=f"t{index}", index=index, status=TaskStatus.FAILED, error=error)

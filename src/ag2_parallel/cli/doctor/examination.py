@@ -43,6 +43,12 @@ def examine(files: Sequence[Path], base_url: str | None, api_key_env: str, journ
     return found
 
 
+def _model_of(agent: Any) -> Any:
+    if agent.framework == "classic" or agent.config is None:
+        return getattr(agent, "llm_config", None)
+    return {**agent.config, "api_type": agent.config.get("provider", "openai")}
+
+
 def _of_files(files: Sequence[Path]) -> Iterator[Finding]:
     from ag2_parallel.cli.task_files.reading import read_task_file
     from ag2_parallel.cli.task_files.variables import Variables
@@ -52,7 +58,7 @@ def _of_files(files: Sequence[Path]) -> Iterator[Finding]:
     for path in files:
         file = read_task_file(path, variables)
         yield Finding(f"file {path}", "ok", "is a valid task file")
-        configs = [file.content.llm_config, *(agent.llm_config for agent in file.content.agents.values())]
+        configs = [file.content.llm_config, *map(_model_of, file.content.agents.values())]
         configs += [listed.task.agent_config and listed.task.agent_config.get("llm_config") for listed in file.tasks]
         for entry in (entry for config in configs for entry in entries(config)):
             server = (entry.get("base_url"), entry.get("model"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ag2_parallel.cli.output.result_rows import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ag2_parallel.cli.output.writers import Writer
 
@@ -16,12 +17,31 @@ _SHOWN: Final = 100
 """Lines of a table; of a larger run the first failures and a count."""
 
 
+@contextmanager
+def data_alone() -> Iterator[TextIO]:
+    """Standard output for data alone, for the length of the block.
+
+    What else is printed meanwhile goes to standard error: by modules that task files name while they are imported, and
+    by log handlers such as those that AG2 makes for `sys.stdout`.
+    """
+    stdout = sys.stdout
+    sys.stdout = sys.stderr
+    try:
+        yield stdout
+    finally:
+        sys.stdout = stdout
+
+
 class PrintedLines:
     """JSON lines, as results come."""
 
+    def __init__(self, stdout: TextIO) -> None:
+        """Print on `stdout`."""
+        self._stdout = stdout
+
     def write(self, row: Mapping[str, Any]) -> None:
         """See `Writer`."""
-        _put(json_text(row) + b"\n")
+        _put(self._stdout, json_text(row) + b"\n")
 
     def close(self, summary: Mapping[str, Any]) -> None:
         """See `Writer`."""
@@ -30,25 +50,27 @@ class PrintedLines:
 class PrintedDocument:
     """One JSON document."""
 
-    def __init__(self) -> None:
-        """Nothing is printed yet."""
+    def __init__(self, stdout: TextIO) -> None:
+        """Print on `stdout`; nothing is printed yet."""
+        self._stdout = stdout
         self._begun = False
 
     def write(self, row: Mapping[str, Any]) -> None:
         """See `Writer`."""
-        _put((b",\n" if self._begun else b'{"results": [\n') + json_text(row))
+        _put(self._stdout, (b",\n" if self._begun else b'{"results": [\n') + json_text(row))
         self._begun = True
 
     def close(self, summary: Mapping[str, Any]) -> None:
         """See `Writer`."""
-        _put((b"\n" if self._begun else b'{"results": [') + b"],\n" + json_text(summary)[1:] + b"\n")
+        _put(self._stdout, (b"\n" if self._begun else b'{"results": [') + b"],\n" + json_text(summary)[1:] + b"\n")
 
 
 class PrintedTable:
     """A table when the run is over."""
 
-    def __init__(self) -> None:
-        """Nothing came yet."""
+    def __init__(self, stdout: TextIO) -> None:
+        """Print on `stdout`; nothing came yet."""
+        self._stdout = stdout
         self._rows: list[tuple[int, str, str, str, str]] = []
         self._bad: list[tuple[int, str, str, str, str]] = []
         self._count = 0
@@ -79,23 +101,23 @@ class PrintedTable:
 
         for _, *cells in sorted(rows):
             table.add_row(*(Text(short(cell, 200)) for cell in cells))
-        console = Console(highlight=False)
+        console = Console(file=self._stdout, highlight=False)
         if rows:
             console.print(table)
         if self._count > _SHOWN:
             console.print(f"{self._count} results; {len(self._bad)} that did not succeed are shown", markup=False)
 
 
-def printer(form: str) -> Writer:
+def printer(form: str, stdout: TextIO) -> Writer:
     """The writer for `--format`."""
     if form == "jsonl":
-        return PrintedLines()
-    return PrintedDocument() if form == "json" else PrintedTable()
+        return PrintedLines(stdout)
+    return PrintedDocument(stdout) if form == "json" else PrintedTable(stdout)
 
 
-def _put(content: bytes) -> None:
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+def _put(stdout: TextIO, content: bytes) -> None:
+    stdout.buffer.write(content)
+    stdout.buffer.flush()
 
 
 def short(value: object, limit: int = 160) -> str:

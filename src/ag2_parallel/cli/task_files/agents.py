@@ -6,8 +6,10 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from ag2_parallel.cli.task_files.models import Ag2Agent
 from ag2_parallel.cli.task_files.teams import TeamFactory
 from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.frameworks.ag2.kinds import CONFIG_TYPE
 from ag2_parallel.workers.locating import locate
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from ag2_parallel.cli.task_files.reading import ReadFile
 
 _OF_AG2: Final = ("ConversableAgent", "AssistantAgent", "UserProxyAgent")
+
+_AG2_FIELDS: Final = ("prompt", "config", "description")
+"""Of an agent of AG2 1.x, what goes into its description as it is."""
 
 
 def located(path: str, document: Document, inside: Inside) -> Any:
@@ -26,6 +31,14 @@ def located(path: str, document: Document, inside: Inside) -> Any:
         raise document.error(str(error), inside) from None
     except Exception as error:  # the module is the user's, and raises what it likes
         raise document.error(f'"{path}" cannot be imported: {type(error).__name__}: {error}', inside) from error
+
+
+def _located_for_option(path: str) -> None:
+    try:
+        locate(path)
+    except Exception as error:  # the module is the user's, and raises what it likes
+        told = str(error) if isinstance(error, ConfigurationError) else f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"--agent {path}: {told}") from error
 
 
 class Agents:
@@ -43,9 +56,14 @@ class Agents:
         """
         self._llm_config = llm_config
         self._configs: dict[str, dict[str, Any]] = {}
+        self._behind: dict[str, tuple[Ag2Agent, Document]] = {}
         self._teams: dict[str, tuple[TeamFactory, int | None]] = {}
         self._homes: dict[str, str] = {}
         problems: list[str] = []
+        for file in files:
+            for key, model in file.content.agents.items():
+                if isinstance(model, Ag2Agent) and file.document is not None:
+                    self._behind.setdefault(key, (model, file.document))
         for kind in ("agents", "teams"):
             for file in files:
                 for key, model in getattr(file.content, kind).items():
@@ -63,10 +81,35 @@ class Agents:
         if key in self._homes:
             raise document.error(f"the name is taken, at {self._homes[key]}", inside)
         self._homes[key] = here
-        if kind == "agents":
+        if isinstance(model, Ag2Agent):
+            self._configs[key] = self._ag2_config(key, model, document)
+        elif kind == "agents":
             self._configs[key] = _config(key, model, document)
         else:
             self._teams[key] = (self._team(model, document, inside), model.max_rounds)
+
+    def _ag2_config(self, key: str, agent: Ag2Agent, document: Document, above: tuple[str, ...] = ()) -> dict[str, Any]:
+        """An `agent_config` of an agent of AG2 1.x, with those behind it."""
+        inside = ("agents", key)
+        config = {
+            "type": CONFIG_TYPE,
+            **agent.model_dump(exclude_unset=True, include=set(_AG2_FIELDS)),
+            **agent.arguments,
+        }
+        config["name"] = agent.name or _name(key)
+        if agent.tools:
+            config["tools"] = [_function(path, document, (*inside, "tools", at)) for at, path in enumerate(agent.tools)]
+        if agent.response_schema is not None:
+            config["response_schema"] = located(agent.response_schema, document, (*inside, "response_schema"))
+        behind = []
+        for at, other in enumerate(agent.agents):
+            here = (*inside, "agents", at)
+            if other not in self._behind:
+                raise document.error(f"{self._no_such(other, list(self._behind))}, of AG2 1.x", here)
+            if other in {key, *above}:
+                raise document.error(f"the agent {other!r} is its own tool; leave it out", here)
+            behind.append(self._ag2_config(other, *self._behind[other], (key, *above)))
+        return {**config, "agents": behind} if behind else config
 
     def _team(self, team: Team, document: Document, inside: Inside) -> TeamFactory:
         if team.user is not None and team.pattern == "two_agent":
@@ -77,6 +120,8 @@ class Agents:
         for at, key in enumerate(keys):
             if key not in self._configs:
                 raise document.error(self._no_such(key, list(self._configs)), (*inside, "agents", at))
+            if key in self._behind:
+                raise document.error(self._not_for_teams(key), (*inside, "agents", at))
             if keys.index(key) < at:
                 raise document.error(
                     f"the agent {key!r} is there twice; a team's agents must differ", (*inside, "agents", at)
@@ -84,6 +129,8 @@ class Agents:
         if team.user is not None and team.user not in keys:
             if team.user not in self._configs:
                 raise document.error(self._no_such(team.user, list(self._configs)), (*inside, "user"))
+            if team.user in self._behind:
+                raise document.error(self._not_for_teams(team.user), (*inside, "user"))
             keys.insert(0, team.user)
         return TeamFactory(
             team.pattern,
@@ -119,9 +166,13 @@ class Agents:
         """`agent` for a task: `name`, else the only team, else the only agent, else none: a plain assistant.
 
         Raises:
-            ConfigurationError: If none is named and there are several.
+            ConfigurationError: If none is named and there are several, or there is none of that name.
         """
         if name is not None:
+            if ":" in name:
+                _located_for_option(name)
+            elif name not in self._homes:
+                raise ConfigurationError(f"--agent: {self._no_such(name, list(self._homes))}")
             return {"agent": name}
         for known in (self._teams, self._configs):
             if len(known) == 1:
@@ -129,6 +180,13 @@ class Agents:
             if known:
                 raise ConfigurationError(f"choose one of the agents with --agent: {', '.join(known)}")
         return {}
+
+    @staticmethod
+    def _not_for_teams(key: str) -> str:
+        return (
+            f"the agent {key!r} is of AG2 1.x, and teams of task files are of Classic's; give one agent the others as "
+            "`agents`, or name a function that returns a WorkflowTeam as module:attribute"
+        )
 
     @staticmethod
     def _no_such(name: str, known: list[str]) -> str:
@@ -142,7 +200,7 @@ def _config(key: str, agent: Agent, document: Document) -> dict[str, Any]:
     inside = ("agents", key)
     given = agent.model_dump(exclude_unset=True, exclude={"framework", "tools", "arguments", "is_termination_msg"})
     config = {"type": agent.type, "human_input_mode": "NEVER", **given, **agent.arguments}
-    config["name"] = agent.name or re.sub(r"[^A-Za-z0-9_-]", "_", key)[:64]
+    config["name"] = agent.name or _name(key)
     if agent.type in _OF_AG2 and agent.code_execution_config is None:
         config["code_execution_config"] = False
     if agent.tools:
@@ -150,6 +208,10 @@ def _config(key: str, agent: Agent, document: Document) -> dict[str, Any]:
     if agent.is_termination_msg is not None:
         config["is_termination_msg"] = _function(agent.is_termination_msg, document, (*inside, "is_termination_msg"))
     return config
+
+
+def _name(key: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", key)[:64]
 
 
 def _function(path: str, document: Document, inside: Inside) -> Any:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=BaseModel)
 
+_OF_CLASSIC = {"system_message": "prompt", "llm_config": "config", "output_type": "response_schema"}
+"""What Classic calls a key of an agent of AG2 1.x."""
+
 _OTHER_WORDS = {"id": "name", "message": "prompt", "input": "prompt", "workers": "max_workers", "tools_": "tools",
                 "functions": "tools", "max_round": "max_rounds", "model": "llm_config"}  # fmt: skip
 
@@ -58,6 +61,8 @@ def _worded(model: type[BaseModel], error: Any) -> str:
     if error["type"] == "extra_forbidden":
         key = str(error["loc"][-1])
         known = sorted({name for each in _models_at(model, error["loc"][:-1]) for name in each.model_fields})
+        if _OF_CLASSIC.get(key) in known and "response_schema" in known:
+            return f"unknown key; did you mean {_OF_CLASSIC[key]!r}?"
         near = [_OTHER_WORDS[key]] if _OTHER_WORDS.get(key) in known else get_close_matches(key, known, n=1, cutoff=0.5)
         return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; there are {', '.join(known)}"
     if error["type"] == "missing":
@@ -69,11 +74,19 @@ def _models_at(model: type[BaseModel], steps: Sequence[str | int]) -> list[type[
     """The models that a path may lead to."""
     here = [model]
     for step in steps:
+        lines = [each for each in here if "framework" in each.model_fields and step in _line_of(each)]
+        if lines:  # one kind of agent or the other
+            here = lines
+            continue
         fields = [
             each.model_fields[step].annotation for each in here if isinstance(step, str) and step in each.model_fields
         ]
         here = [found for annotation in fields for found in _models_in(annotation)] or here
     return here
+
+
+def _line_of(model: type[BaseModel]) -> tuple[Any, ...]:
+    return get_args(model.model_fields["framework"].annotation)
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from ag2_parallel.cli.task_files.document import resolved
@@ -84,6 +84,37 @@ class Agent(Checked):
     code_execution_config: Free = None
     context_variables: Mapped | None = None
     arguments: Mapped = Field(default={}, description="Further keyword arguments, for a class of your own.")
+
+
+class Ag2Agent(Checked):
+    """An agent of AG2 1.x: the keyword arguments of ag2.Agent, code by its paths."""
+
+    framework: Literal["ag2"] = Field(description="Which line of AG2 the agent belongs to.")
+    name: Text | None = Field(default=None, description="Its name; default: its key.")
+    prompt: Text | None = Field(default=None, description="Its system prompt.")
+    config: Mapped | None = Field(
+        default=None, description="Its model: `provider`, openai where it is left out, `model` and more."
+    )
+    tools: list[CodePath] = Field(default=[], description="Functions the model may call.")
+    agents: list[Text] = Field(default=[], description="Keys of other agents of AG2 1.x, which become tools.")
+    description: Text | None = Field(default=None, description="What it does, where it is a tool of another agent.")
+    response_schema: CodePath | None = Field(default=None, description="A type the answer is validated into.")
+    arguments: Mapped = Field(default={}, description="Further keyword arguments.")
+
+
+def _line(value: Any) -> str:
+    said = value.get("framework", "classic") if isinstance(value, dict) else getattr(value, "framework", "classic")
+    return str(said)
+
+
+AnyAgent: TypeAlias = Annotated[
+    Annotated[Agent, Tag("classic")] | Annotated[Ag2Agent, Tag("ag2")],
+    Discriminator(
+        _line,
+        custom_error_type="framework",
+        custom_error_message="framework is classic, for agents of AG2 Classic, or ag2, for those of AG2 1.x",
+    ),
+]
 
 
 class Team(Checked):
@@ -212,7 +243,7 @@ class TaskFile(Checked):
 
     llm_config: Free = Field(default=None, description="AG2's model configuration, for agents that have none.")
     defaults: TaskFields | None = Field(default=None, description="For every task that does not say otherwise.")
-    agents: dict[str, Agent] = {}
+    agents: dict[str, AnyAgent] = {}
     teams: dict[str, Team] = {}
     tasks: list[Task] = []
     tasks_from: Annotated[

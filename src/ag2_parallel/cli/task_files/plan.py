@@ -64,10 +64,12 @@ class ReadInTurn(Iterable[Any]):
 
     Attributes:
         repeatable: Whether they can be read more than once.
+        alike: What all tasks of a part have in common, by the part's name.
     """
 
     def __init__(self, *parts: Any) -> None:
         self._parts = parts
+        self.alike = {name: task for part in parts for name, task in getattr(part, "alike", {}).items()}
         self.repeatable = all(getattr(part, "repeatable", True) for part in parts)
 
     def __iter__(self) -> Iterator[Any]:
