@@ -37,7 +37,7 @@ browser: # the browser that the report page is tested in, on Debian and its kin
 	else echo 'the tests of the report page need chromium and chromedriver: sudo apt-get install chromium chromium-driver' >&2; exit 1; fi
 
 test: $(LOCAL) browser # all tests; the core of them with each line of AG2 alone, and on every other supported Python
-	$(BIN)/pytest -m 'not real_model and not soak and not ray' -q -n 4
+	$(BIN)/pytest -m 'not real_model and not soak and not ray' -q -n 2
 	$(BIN)/pytest -m ray -q
 	$(BIN)/pytest -m 'real_model and not soak' -q
 	$(BIN)/python tests/lines_alone.py
