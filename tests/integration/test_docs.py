@@ -235,6 +235,7 @@ def names_of(cls):
         ("forecast.md", "Forecast fields", lambda: sorted([*names_of(ag2_parallel.Forecast), "left"])),
         ("task-files.md", "What a file may say", lambda: sorted(TaskFile.model_fields)),
         ("task-files.md", "Agents", lambda: sorted(models.Agent.model_fields)),
+        ("task-files.md", "Agents of AG2 1.x", lambda: sorted(models.Ag2Agent.model_fields)),
         ("task-files.md", "Tasks", lambda: sorted(models.Task.model_fields)),
         ("errors.md", "Kinds of a TaskError", lambda: sorted(error_kinds.ERROR_KINDS)),
         (

@@ -262,7 +262,8 @@ class Resumption:
 
 def _counted(stand: int, again: int, unfinished: int) -> str:
     cut = f", {unfinished:,} of which had not finished" if unfinished else ""
-    return f"goes on: {stand:,} of its results stand, {again:,} tasks run again{cut}"
+    runs = "1 task runs" if again == 1 else f"{again:,} tasks run"
+    return f"goes on: {stand:,} of its results stand, {runs} again{cut}"
 
 
 def _listed(names: Sequence[str]) -> str:
