@@ -123,8 +123,14 @@ def run_pages(pages: list[Path]) -> None:
         sys.exit("\n\n".join(wrong))
 
 
-def problems_of(page: Path, names: dict) -> list[str]:
-    for block in python_blocks(page):
+def run_without_a_key(page: Path) -> None:
+    """Run a page as a reader does who has no key: all blocks but the first, with nothing given."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        sys.exit("\n\n".join(problems_of(page, {"__name__": "__main__"}, skip=1)) or None)
+
+
+def problems_of(page: Path, names: dict, *, skip: int = 0) -> list[str]:
+    for block in python_blocks(page)[skip:]:
         where = f"{page.name}:{block.line}"
         try:
             printed = run_block(page, block, names)
@@ -169,6 +175,17 @@ def test_the_blocks_of_every_page_run_and_print_what_is_shown(tmp_path):
     assert done.returncode == 0, done.stderr[-8000:]
     assert "Traceback" not in done.stderr, done.stderr[-8000:]
     assert len(pages) > 10
+
+
+@pytest.mark.timeout(120)
+def test_a_reader_without_a_key_gets_what_the_readme_shows(tmp_path):
+    """The README says itself what answers."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MODEL_"))}
+    command = [sys.executable, __file__, "--without-a-key", str(ROOT / "README.md")]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stderr[-8000:]
 
 
 def test_hardly_a_block_is_left_out():
@@ -305,5 +322,7 @@ def test_links_lead_somewhere(page):
     assert broken == []
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1] == "--without-a-key":
+    run_without_a_key(Path(sys.argv[2]).resolve())
+elif __name__ == "__main__":
     run_pages([Path(name).resolve() for name in sys.argv[1:]])

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+
+BACKENDS: Final = (
+    "Where tasks run: local (threads of this process, the default), process (worker processes of this machine), "
+    "ray (a Ray cluster; needs the package ray)."
+)
 
 
 class Format(StrEnum):
@@ -62,7 +67,7 @@ Timeout = Annotated[float | None, typer.Option(help="Seconds for each task.")]
 OnErrorOption = Annotated[OnError | None, typer.Option(help="What a failed task does to the run.")]
 Journal = Annotated[Path | None, typer.Option(help="Keep the run in this journal, to resume it.")]
 RunId = Annotated[str | None, typer.Option(help="A name for the run.")]
-Backend = Annotated[str | None, typer.Option(help="Where tasks run: local, process, ray.")]
+Backend = Annotated[str | None, typer.Option(help=BACKENDS)]
 FormatOption = Annotated[Format, typer.Option("--format", help="What standard output gets.")]
 Out = Annotated[
     Path | None,

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ag2_parallel.cli.doctor.installation import classic_line, journal, keys, packages
+from ag2_parallel.cli.doctor.installation import backends, classic_line, installed, journal, keys, packages
 from ag2_parallel.cli.doctor.servers import entries, reachable
 from ag2_parallel.redaction import Redactor
 
@@ -100,3 +100,9 @@ def test_a_server_that_is_not_there_and_one_of_another_protocol():
     assert "swordfish" not in json.dumps(found.to_dict())
     assert reachable({"base_url": "http:// no", "model": "m"}, redactor).state == "problem"
     assert reachable({"api_type": "anthropic", "model": "m"}, redactor).state == "note"
+
+
+def test_it_says_when_which_backend_pays():
+    told = backends().told
+    assert [word for word in ("local (threads)", "process when", "ray") if word in told] == ["local (threads)", "process when", "ray"]
+    assert ("not installed" in told) is (installed("ray") is None)

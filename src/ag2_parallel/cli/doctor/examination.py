@@ -10,7 +10,7 @@ import typer
 
 from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.doctor.finding import Finding
-from ag2_parallel.cli.doctor.installation import journal, keys, packages
+from ag2_parallel.cli.doctor.installation import backends, journal, keys, packages
 from ag2_parallel.cli.doctor.servers import entries, reachable
 from ag2_parallel.redaction import Redactor
 
@@ -30,7 +30,7 @@ def examine(files: Sequence[Path], base_url: str | None, api_key_env: str, journ
         api_key_env: The variable with its key.
         journal_path: Where runs will be kept.
     """
-    found = [*packages(), keys(os.environ)]
+    found = [*packages(), backends(), keys(os.environ)]
     if files:
         found += _of_files(files)
     if base_url is not None:

@@ -54,6 +54,17 @@ def packages() -> Iterator[Finding]:
         yield Finding(package, "ok" if version else "note", told, "" if version else f"pip install {package}")
 
 
+def backends() -> Finding:
+    """When threads, worker processes or a cluster pay."""
+    ray = "" if installed("ray") else " (not installed)"
+    return Finding(
+        "backends",
+        "ok",
+        "local (threads) while tasks wait for models; process when they compute in Python, make very many short calls, or may "
+        f"crash or never return; ray{ray} when one machine is not enough",
+    )
+
+
 def classic_line(owners: list[str], version_of: object) -> Finding:
     """Which package the module `autogen` comes from, and whether it is one that works.
 
