@@ -104,5 +104,9 @@ def test_a_server_that_is_not_there_and_one_of_another_protocol():
 
 def test_it_says_when_which_backend_pays():
     told = backends().told
-    assert [word for word in ("local (threads)", "process when", "ray") if word in told] == ["local (threads)", "process when", "ray"]
+    assert [word for word in ("local (threads)", "process when", "ray") if word in told] == [
+        "local (threads)",
+        "process when",
+        "ray",
+    ]
     assert ("not installed" in told) is (installed("ray") is None)

@@ -50,7 +50,7 @@ def test_intervals_are_in_order_and_no_figure_is_out_of_reach(sample, left, work
     ):
         assert interval.low <= interval.expected * (1 + 1e-9)
         assert interval.expected <= interval.high * (1 + 1e-9)
-        assert interval.low >= left * min(values) / (1 + far) * (1 - 1e-9)
+        assert interval.low >= left * min(values) / (1 + far) * (1 - 1e-9) - 1e-300
         assert interval.high <= left * max(values) * (1 + far) * (1 + 1e-9)
     shortest, load = min(task.seconds for task in sample), min(task.loads[0] for task in sample)
     least = max(shortest * min(depth, left) / (1 + far), shortest * left / workers / (1 + far), load * left)
