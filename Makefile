@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCAL := $(VENV)/.local-model
+SIDE_BY_SIDE := 'not real_model and not soak and not ray'
 
 .PHONY: help demo demo-real browser test coverage soak check format bench clean
 
@@ -37,7 +38,8 @@ browser: # the browser that the report page is tested in, on Debian and its kin
 	else echo 'the tests of the report page need chromium and chromedriver: sudo apt-get install chromium chromium-driver' >&2; exit 1; fi
 
 test: $(LOCAL) browser # all tests; the core of them with each line of AG2 alone, and on every other supported Python
-	$(BIN)/pytest -m 'not real_model and not soak and not ray' -q -n 2
+	$(BIN)/pytest -m $(SIDE_BY_SIDE) -q -n 2 || { echo 'what failed beside other tests is tried once more, alone'; \
+	  $(BIN)/pytest -m $(SIDE_BY_SIDE) -q --last-failed --last-failed-no-failures none; }
 	$(BIN)/pytest -m ray -q
 	$(BIN)/pytest -m 'real_model and not soak' -q
 	$(BIN)/python tests/lines_alone.py
