@@ -1,9 +1,9 @@
 """How fast an endpoint is met that has not been called before: as fast as it shows that it takes calls; pure.
 
-Calls that are on their way and young may all be refused, so they are few: twenty at first, and
+Calls that are on their way and young may all be refused, so they are few: sixteen at first, and
 as many as there are proven ones later on, soon twice as many. A call is proven once it was answered, or once
-nothing came of it for a tenth of a second, or for thrice the time of the slowest answer so far: refusals are
-quick, answers need not be. Twenty, forty, a hundred: a thousand are on their way within half a second.
+nothing came of it for a tenth of a second, or for ten times as long as the slowest answer so far took: refusals are
+quick, answers need not be. Sixteen, thirty, seventy: a thousand are on their way within half a second.
 
 Time in which nobody looked counts for half of that at most: where the machine is too busy to look, refusals lie there unread.
 """
@@ -17,8 +17,9 @@ from ag2_parallel.gate.rate import AT_ONCE
 
 _YOUNG: Final = 0.1
 _YOUNG_AT_MOST: Final = 1.0
-_SLOWER: Final = 3.0
-_FIRST: Final = 20
+_SLOWER: Final = 10.0
+_FIRST: Final = 16
+_SPARED: Final = 24
 _WARM: Final = 2000
 """Proven calls after which nothing is counted any more."""
 
@@ -41,7 +42,7 @@ class ColdStart:
             return AT_ONCE
         self._look(now)
         proven = max(self._old, self._answered)
-        if self._sent - proven < max(_FIRST, 2 * proven - _FIRST):
+        if self._sent - proven < max(_FIRST, 2 * proven - _SPARED):
             return AT_ONCE
         return now + min(self._age / 2, max(self._young[0] + self._age - self._time, 0.001))
 
