@@ -42,7 +42,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
     """Join them. `run_limit` is the monotonic time of the run's limit."""
     limits = CallLimits(options.rate_limits, options.adaptive, options.hedge_after)
     root = Path(options.directory) if options.directory is not None else default_directory()
-    spending = preparation.spending
+    spending, model_retry = preparation.spending, options.model_retry_policy
     return RunServices(
         run_id=run_id,
         directory=root / run_id,
@@ -64,7 +64,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
         tape=lambda order: None if journal is None else journal.tape(order.index, order.task.name, order.attempt),
         open_gate=lambda index, **parts: GateOnDemand(
             machinery.gate,
-            retry=options.model_retry_policy,
+            retry=model_retry,
             redactor=redactor,
             spending=None if spending is None else spending.of(index),
             limits=limits,

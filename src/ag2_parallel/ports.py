@@ -159,10 +159,13 @@ class AttemptGate(AsyncAttemptGate, Protocol):
 class AttemptScope(Protocol):
     """What an attempt's code may ask of the machinery around it, from the attempt's own thread."""
 
-    gate: AttemptGate
     draft: Draft
     redactor: Redactor
     trace: Trace
+
+    @property
+    def gate(self) -> AttemptGate:
+        """Where the attempt's model calls pass."""
 
     def check(self) -> None:
         """A checkpoint of the task's own: raise `TaskStopped` if it has to end."""

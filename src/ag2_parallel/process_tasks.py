@@ -247,9 +247,15 @@ class ChildRun:
 
     def _ended(self, key: wire.Key, outcome: AttemptOutcome) -> None:
         account = self._accounts.get(key)
-        if account is not None:
-            self._link.send(partial(account.end, outcome))
         self._over(key)
+        if account is not None:
+            self._link.send(partial(self._last_words, key, account, outcome))
+
+    def _last_words(self, key: wire.Key, account: Account, outcome: AttemptOutcome) -> wire.Ended:
+        """What the parent is told at the end of an attempt, of which nothing is needed then; on the writing thread."""
+        message = account.end(outcome)
+        self._backend.forget(key.index, key.attempt)
+        return message
 
     def _over(self, key: wire.Key) -> None:
         self._accounts.pop(key, None)
@@ -258,7 +264,6 @@ class ChildRun:
         self._tapes.pop(key, None)
         self._starting.discard(key)
         self._stops.pop(key, None)
-        self._backend.forget(key.index, key.attempt)
 
     def tell_news(self) -> None:
         """Tell the parent what attempts have, as far as it is new."""

@@ -52,6 +52,10 @@ _SHORTEST: Final = 6
 _SHORTEST_INSIDE: Final = 9
 """Bytes from which a value is looked for in the middle of base64, too: less would be found by chance."""
 
+_OFTEN: Final = 40
+_MOST_OFTEN: Final = 2000
+"""Texts so short are remembered as harmless, up to so many: roles, names and field names come again in every result."""
+
 _FOR_URLS: Final = str.maketrans("+/", "-_")
 
 
@@ -66,6 +70,7 @@ class Redactor:
         self._extra = extra
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
+        self._harmless: set[str] = set()
 
     @property
     def asks_user(self) -> bool:
@@ -79,14 +84,22 @@ class Redactor:
             self._known |= found
             longest_first = sorted(self._known, key=len, reverse=True)
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._harmless = set()  # after the pattern: who still looks with the old one adds to the old set
 
     def text(self, text: str) -> str:
         """`text` with every secret masked."""
         if self._extra is not None:
-            text = self._by_the_user(text)
-        if self._pattern is not None:
-            text = self._pattern.sub(MASK, text)
-        return masked_text(text)
+            return self._masked(self._by_the_user(text))
+        harmless = self._harmless
+        if text in harmless:
+            return text
+        masked = self._masked(text)
+        if masked == text and len(text) <= _OFTEN and len(harmless) < _MOST_OFTEN:
+            harmless.add(text)
+        return masked
+
+    def _masked(self, text: str) -> str:
+        return masked_text(text if self._pattern is None else self._pattern.sub(MASK, text))
 
     def _by_the_user(self, text: str) -> str:
         assert self._extra is not None

@@ -178,7 +178,7 @@ class TaskContext:
         context: dict[str, Any],
         upstream: Mapping[str, ParallelTaskResult],
         resources: Mapping[str, Any],
-        directory: Path,
+        directory: Callable[[], Path],
         services: ContextServices,
     ) -> None:
         """Made by the machinery, one for each attempt."""
@@ -191,18 +191,24 @@ class TaskContext:
         self.attempt = attempt
         self.upstream = upstream
         self.resources = resources
-        self._directory = directory
-        self.directory_made = False
+        self._find_directory = directory
+        self._directory: Path | None = None
         self._services = services
 
     @property
     def directory(self) -> Path:
         """The task's own folder, made on first use for its owner alone and never deleted by us."""
-        if not self.directory_made:
-            for folder in (self._directory.parent, self._directory):
+        if self._directory is None:
+            own = self._find_directory()
+            for folder in (own.parent, own):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.directory_made = True
+            self._directory = own
         return self._directory
+
+    @property
+    def directory_made(self) -> bool:
+        """Whether the folder was asked for."""
+        return self._directory is not None
 
     def llm_config(self, config: Any) -> Any:
         """A copy of an AG2 model configuration whose calls go through the runner's gate.

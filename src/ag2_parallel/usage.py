@@ -66,7 +66,8 @@ class Usage:
 
     def for_model(self, model: str) -> Usage:
         """The same usage, filed under `model`."""
-        return replace(self, by_model={model: replace(self, by_model={})})
+        own = replace(self, by_model={}) if self.by_model else self
+        return replace(self, by_model={model: own})
 
     def to_dict(self, mask: Callable[[str], str] = str) -> dict[str, Any]:
         """Plain data, `total_tokens` included; `mask` hides the secrets of a text."""

@@ -21,7 +21,9 @@ _LOOKED_AT_AGAIN = 1.0
 class RunningAttempt(Protocol):
     """What this backend needs of an attempt."""
 
-    gate: AttemptGate
+    @property
+    def gate(self) -> AttemptGate:
+        """Where its model calls pass."""
 
     @property
     def signal(self) -> Signal:
@@ -32,6 +34,9 @@ class RunningAttempt(Protocol):
 
     def snapshot(self) -> Snapshot:
         """What it has now."""
+
+    def release(self) -> None:
+        """Nobody needs it any more: let go of what holds on to it."""
 
 
 class Signal(Protocol):
@@ -99,4 +104,6 @@ class LocalBackend:
 
     def forget(self, index: int, attempt: int) -> None:
         """See `ports.Backend`."""
-        self._attempts.pop((index, attempt), None)
+        over = self._attempts.pop((index, attempt), None)
+        if over is not None:
+            over.release()

@@ -94,6 +94,7 @@ class Attempts:
         attempt = self._take(index, number)
         was = attempt.state
         attempt.move(AttemptEvent.END)
+        attempt.record.current = None
         if was is AttemptState.ABANDONED:
             self.abandoned -= 1
             out.append(Returned(index, number))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
     from ag2_parallel.events import Event
-    from ag2_parallel.ports import AttemptOrder, BackendListener, Framework
+    from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Framework
     from ag2_parallel.tasks import HumanInputRequest
     from ag2_parallel.workers.run_services import RunServices
 
@@ -53,12 +53,20 @@ class Attempt:
         self.redactor = services.redactor
         self.trace = Trace(services.clock.monotonic)
         self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
-        self._directory = services.directory / safe_file_name(order.task.name, order.index)
         self._ctx: TaskContext | None = None
-        self._effects = AttemptEffects(
-            lambda: services.receipts(order.task.name), signal=self.signal, check=self.check_call, failed=self._fail
-        )
-        self.gate = services.open_gate(
+        self._tape = services.tape(order)
+        self._gate: AttemptGate | None = self._open_gate()
+
+    @property
+    def gate(self) -> AttemptGate:
+        """See `ports.AttemptScope`; what a task's code left running gets another one once the attempt is over."""
+        if self._gate is None:
+            self._gate = self._open_gate()
+        return self._gate
+
+    def _open_gate(self) -> AttemptGate:
+        order, services = self.order, self._services
+        return services.open_gate(
             remaining=self._patience,
             check_call=self.check_call,
             alive=self.sign_of_life,
@@ -71,7 +79,7 @@ class Attempt:
             priority=order.task.priority,
             task=order.task.name,
             failed=self._fail,
-            tape=services.tape(order),
+            tape=self._tape,
             trace=self.trace,
             speaker=lambda: self.draft.agent,
         )
@@ -96,7 +104,7 @@ class Attempt:
 
     def _outcome(self) -> AttemptOutcome:
         CURRENT.set(self)
-        EFFECTS.set(self._effects)
+        EFFECTS.set(self._new_effects())
         try:
             with self.signal.user_code():
                 answer = self._answer()
@@ -136,7 +144,7 @@ class Attempt:
             context=context,
             upstream=self.order.upstream,
             resources=self._services.resources,
-            directory=self._directory,
+            directory=lambda: self._services.directory / safe_file_name(task.name, self.order.index),
             services=self,
         )
         return self._ctx
@@ -194,6 +202,10 @@ class Attempt:
             started_at=None,
             finished_at=datetime.now(UTC),
         )
+
+    def _new_effects(self) -> AttemptEffects:
+        name, receipts = self.order.task.name, self._services.receipts
+        return AttemptEffects(lambda: receipts(name), signal=self.signal, check=self.check_call, failed=self._fail)
 
     # ---- AttemptScope
 
@@ -327,8 +339,12 @@ class Attempt:
 
     def snapshot(self) -> Snapshot:
         """What the attempt has now; safe from any thread."""
-        made, gate = self._ctx is not None and self._ctx.directory_made, self.gate
-        directory = str(self._directory) if made else None
+        gate, ctx = self.gate, self._ctx
+        directory = str(ctx.directory) if ctx is not None and ctx.directory_made else None
         return Snapshot(
             draft=self.draft, usage=gate.usage(), waited=gate.waited(), directory=directory, spans=self.trace.so_far()
         )
+
+    def release(self) -> None:
+        """It is over: part it from what refers back to it, so that all of it is freed now and not by the garbage collector."""
+        self._gate = self._ctx = None

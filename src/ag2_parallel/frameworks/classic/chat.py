@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ag2_parallel.tasks import ParallelTask
 
 USER_NAME = "user"
+_BY_AGENT = ("_oai_messages", "_consecutive_auto_reply_counter", "_max_consecutive_auto_reply_dict", "reply_at_receive")
 
 
 @dataclass(slots=True)
@@ -85,6 +86,12 @@ class Chat:
             summary_args=copy.copy(dict(task.summary_args or {})),  # AG2 keeps its cache in it: never a shared one
         )
         return self._outcome(result.summary, task, stream)
+
+    def part(self) -> None:
+        """The chat is over: the user that the runner made forgets whom it spoke with, so that all are freed without the garbage collector."""
+        if self.user is not None:
+            for by_agent in _BY_AGENT:
+                getattr(self.user, by_agent).clear()
 
     def _outcome(self, summary: Any, task: ParallelTask, stream: TaskStream) -> tuple[str | None, str]:
         messages = self.messages

@@ -25,7 +25,7 @@ from ag2_parallel.frameworks.classic.model_configs import is_routed
 from ag2_parallel.frameworks.classic.named_models import named_models
 from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
-from ag2_parallel.frameworks.classic.triggers import match_quickly
+from ag2_parallel.frameworks.classic.instances import tune
 from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
 from ag2_parallel.ports import Answer
 
@@ -131,7 +131,7 @@ class _Run:
                 ):  # what AG2 or the runner made beside the team
                     self._governor.agent(agent)
                     adopt(agent, self._scope, self._task.name)
-                    match_quickly(agent)
+                    tune(agent)
             self._governor.all_routed()
             self._stream.listen_to({agent.name for agent in chat.members})
             draft = self._scope.draft
@@ -142,6 +142,7 @@ class _Run:
                 draft.chat_history = [dict(message) for message in chat.messages]
                 draft.context = teams.final_context([*team.members.agents, *chat.members]) or self._work.ctx.context
                 draft.last_speaker = _last_speaker(draft.chat_history) or draft.last_speaker
+                chat.part()
 
     def _give_hints(self, team: _Team) -> None:
         """What is allowed and seldom meant, said once a run."""
@@ -193,7 +194,7 @@ class _Run:
         for agent in team.members.agents:
             self._governor.agent(agent, response_format=response_format if agent is answering else None)
             adopt(agent, self._scope, task.name)
-            match_quickly(agent)
+            tune(agent)
             self._give_folder(agent)
         for group_chat in team.members.group_chats:
             self._governor.group_chat(group_chat)
