@@ -42,7 +42,14 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
     """Join them. `run_limit` is the monotonic time of the run's limit."""
     limits = CallLimits(options.rate_limits, options.adaptive, options.hedge_after)
     root = Path(options.directory) if options.directory is not None else default_directory()
-    spending, model_retry = preparation.spending, options.model_retry_policy
+    spending = preparation.spending
+    of_all = {
+        "retry": options.model_retry_policy,
+        "redactor": redactor,
+        "limits": limits,
+        "waited_for": waited_for,
+        "cassette": preparation.cassette,
+    }
     return RunServices(
         run_id=run_id,
         directory=root / run_id,
@@ -62,14 +69,7 @@ def attempt_services(  # noqa: PLR0913 - it joins the parts of a run
         run_limit=run_limit,
         receipts=(MemoryRun() if journal is None else journal).receipts,
         tape=lambda order: None if journal is None else journal.tape(order.index, order.task.name, order.attempt),
-        open_gate=lambda index, **parts: GateOnDemand(
-            machinery.gate,
-            retry=model_retry,
-            redactor=redactor,
-            spending=None if spending is None else spending.of(index),
-            limits=limits,
-            waited_for=waited_for,
-            cassette=preparation.cassette,
-            **parts,
+        open_gate=lambda index, own: GateOnDemand(
+            machinery.gate, of_all, own, None if spending is None else spending.of(index)
         ),
     )

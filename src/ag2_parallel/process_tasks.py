@@ -124,6 +124,12 @@ class ChildRun:
 
     def _make_services(self, plan: RunPlan) -> RunServices:
         machinery, run, clock = self._machinery, self._run, self._machinery.clock
+        of_all = {
+            "retry": plan.model_retry,
+            "redactor": self._redactor,
+            "limits": plan.limits,
+            "waited_for": lambda limit, seconds: self._link.send(wire.WaitedFor(run, limit, seconds)),
+        }
         return RunServices(
             run_id=run,
             directory=Path(plan.directory) / run,
@@ -143,14 +149,11 @@ class ChildRun:
             run_limit=None if plan.run_remaining is None else clock.monotonic() + plan.run_remaining,
             receipts=self._receipts.of,
             tape=lambda order: self._tapes.get(wire.Key(run, order.index, order.attempt)),
-            open_gate=lambda index, **parts: GateOnDemand(
+            open_gate=lambda index, own: GateOnDemand(
                 machinery.gate,
-                retry=plan.model_retry,
-                redactor=self._redactor,
-                spending=None if self._spending is None else self._spending.of(index),  # it tells of calls, too
-                limits=plan.limits,
-                waited_for=lambda limit, seconds: self._link.send(wire.WaitedFor(run, limit, seconds)),
-                **parts,
+                of_all,
+                own,
+                None if self._spending is None else self._spending.of(index),  # it tells of calls, too
             ),
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.redaction import masked_text
 from ag2_parallel.spans import Span
@@ -88,7 +88,7 @@ class AttemptRecord:
 
     def to_dict(self, mask: Callable[[str], str] = str) -> dict[str, Any]:
         """Plain data; `mask` hides the secrets of a text."""
-        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain = {name: getattr(self, name) for name in _OF_AN_ATTEMPT}
         return plain | {"status": str(self.status), "error": self.error.to_dict(mask) if self.error else None}
 
     @classmethod
@@ -178,7 +178,7 @@ class ParallelTaskResult:
 
         It is asked about texts of tasks, agents and models alone: whatever it does, the data is that of a result.
         """
-        shown = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "trace"}
+        shown = {name: getattr(self, name) for name in _SHOWN_FIRST}
         shown |= {name: plain(shown[name], mask) for name in _TEXTS}
         shown["status"] = str(self.status)
         shown["usage"] = self.usage.to_dict(mask)
@@ -230,12 +230,16 @@ def _known(cls: Any, plain: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name in names}
 
 
+_SHOWN_FIRST: Final = tuple(item.name for item in fields(ParallelTaskResult) if item.name != "trace")
+_OF_AN_ATTEMPT: Final = tuple(item.name for item in fields(AttemptRecord))
 _TEXTS = (
     "name", "output", "summary", "chat_history", "context", "last_speaker", "console", "metadata", "group", "directory",
 )  # fmt: skip
 """The fields of a result with texts of its task, its agents and models."""
 
 _DEEPEST = 100
+_MOST_BITS = 10_000
+"""Python reads no number of more than 4,300 decimal digits from a text."""
 
 
 def preview(value: object, limit: int = 80) -> str:
@@ -246,7 +250,9 @@ def preview(value: object, limit: int = 80) -> str:
 
 def plain(value: Any, mask: Callable[[str], str] = masked_text, above: tuple[int, ...] = ()) -> Any:
     """The value as data that JSON can hold, texts masked; what it cannot hold is shown as text."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if type(value) is str or value is None or isinstance(value, bool | int | float | str):
+        if type(value) is int and value.bit_length() > _MOST_BITS:
+            value = hex(value)
         return mask(value) if isinstance(value, str) else value
     if type(value) is not dict and type(value) is not list:
         if hasattr(value, "model_dump") and not isinstance(value, type):
@@ -256,6 +262,6 @@ def plain(value: Any, mask: Callable[[str], str] = masked_text, above: tuple[int
     if id(value) in above or len(above) > _DEEPEST:
         return "…"  # a circle, or nested beyond what anybody reads
     above = (*above, id(value))
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return {mask(str(key)): plain(item, mask, above) for key, item in value.items()}
     return [plain(item, mask, above) for item in value]

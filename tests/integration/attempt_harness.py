@@ -71,9 +71,9 @@ class Attempts:
             receipts=MemoryRun().receipts if receipts is None else lambda _name: receipts,
         )
 
-    def _gate(self, *, index, **parts):
+    def _gate(self, index, own):
         assert index >= 0
-        return self.engine.gate.open_attempt(retry=FAST, redactor=self.redactor, **parts)
+        return self.engine.gate.open_attempt(retry=FAST, redactor=self.redactor, **own())
 
     def close(self):
         self.engine.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ag2_parallel.errors import ConfigurationError
@@ -49,7 +49,7 @@ class FunctionFramework:
         function = target.run_task if self.recognises(target) else target
         work.scope.draft.context = work.ctx.context
         work.scope.check()
-        value = function(work.ctx) if _takes_context(function) else function()
+        value = function(work.ctx) if _call_of(function).with_context else function()
         if inspect.isawaitable(value):
             value = work.scope.run_coroutine(_awaited(value))
         work.scope.check()
@@ -72,34 +72,44 @@ async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
 
 
-_known_signatures: WeakKeyDictionary[Any, inspect.Signature | None] = WeakKeyDictionary()
-"""Signatures of plain functions; ten thousand tasks often have one of them, and reading it costs more than all else."""
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 
 
-def _signature(function: Any) -> inspect.Signature | None:
-    """What a call takes; None where nobody can tell."""
-    plain = inspect.isfunction(function)
-    if plain and function in _known_signatures:
-        return _known_signatures[function]
+class _Call(NamedTuple):
+    """How a function is called: with the context or with nothing, and why that cannot be, if it cannot."""
+
+    with_context: bool
+    obstacle: str | None
+
+
+_known: WeakKeyDictionary[Any, _Call] = WeakKeyDictionary()
+"""Plain functions; ten thousand tasks often have one of them, and to read its signature costs more than all else."""
+
+
+def _call_of(function: Any) -> _Call:
+    if not inspect.isfunction(function):
+        return _found(function)
+    known = _known.get(function)
+    if known is None:
+        known = _known[function] = _found(function)
+    return known
+
+
+def _found(function: Any) -> _Call:
     try:
-        found = inspect.signature(function)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
-        found = None
-    if plain:
-        _known_signatures[function] = found
-    return found
-
-
-def _takes_context(function: Any) -> bool:
-    signature = _signature(function)
-    if signature is None:
-        return True
-    positional = {
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.VAR_POSITIONAL,
-    }
-    return any(parameter.kind in positional for parameter in signature.parameters.values())
+        return _Call(with_context=True, obstacle=None)  # nobody can tell
+    with_context = any(parameter.kind in _POSITIONAL for parameter in signature.parameters.values())
+    try:
+        signature.bind(*([None] if with_context else []))
+    except TypeError as error:
+        return _Call(with_context, str(error))
+    return _Call(with_context, None)
 
 
 def _call_problems(name: str, function: Any) -> list[str]:
@@ -109,11 +119,5 @@ def _call_problems(name: str, function: Any) -> list[str]:
         return [f'task "{name}": run is {function!r}, not a function; give one that takes the TaskContext']
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return [f'task "{name}": run is a generator, which would run nothing; return the value instead of yielding it']
-    signature = _signature(function)
-    if signature is None:
-        return []
-    try:
-        signature.bind(*([None] if _takes_context(function) else []))
-    except TypeError as error:
-        return [f'task "{name}": run cannot be called with the TaskContext alone ({error})']
-    return []
+    obstacle = _call_of(function).obstacle
+    return [] if obstacle is None else [f'task "{name}": run cannot be called with the TaskContext alone ({obstacle})']

@@ -9,11 +9,12 @@ from ag2_parallel.usage import Usage
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
     import httpx
 
     from ag2_parallel.async_ports import SendChatSoon
+    from ag2_parallel.gate.budget import TaskSpending
     from ag2_parallel.gate.gate import Gate
     from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.ports import AttemptGate, Clock, SendChat
@@ -59,10 +60,20 @@ class SharedGate:
 class GateOnDemand:
     """One attempt's gate: `ports.AttemptGate`, opened with the first client it is asked for."""
 
-    def __init__(self, shared: SharedGate, **parts: Any) -> None:
-        """`parts` are those of `Gate.open_attempt`."""
+    __slots__ = ("_cut", "_lock", "_of_all", "_open", "_own", "_shared", "_spending")
+
+    def __init__(
+        self,
+        shared: SharedGate,
+        of_all: Mapping[str, Any],
+        own: Callable[[], dict[str, Any]],
+        spending: TaskSpending | None = None,
+    ) -> None:
+        """The parts of `Gate.open_attempt`: those that all attempts share, what makes the attempt's own, its account."""
         self._shared = shared
-        self._parts = parts
+        self._of_all = of_all
+        self._own = own
+        self._spending = spending
         self._lock = threading.Lock()
         self._open: AttemptGate | None = None
         self._cut: str | None = None
@@ -109,7 +120,7 @@ class GateOnDemand:
     def _opened(self) -> AttemptGate:
         with self._lock:
             if self._open is None:
-                self._open = self._shared.get().open_attempt(**self._parts)
+                self._open = self._shared.get().open_attempt(**self._of_all, **self._own(), spending=self._spending)
                 if self._cut is not None:
                     self._open.cut(self._cut)
             return self._open

@@ -55,34 +55,34 @@ class Attempt:
         self._coroutines = Coroutines(services.threads, self.signal, order.task.name)
         self._ctx: TaskContext | None = None
         self._tape = services.tape(order)
-        self._gate: AttemptGate | None = self._open_gate()
+        self._gate: AttemptGate | None = services.open_gate(order.index, self._gate_parts)
 
     @property
     def gate(self) -> AttemptGate:
         """See `ports.AttemptScope`; what a task's code left running gets another one once the attempt is over."""
         if self._gate is None:
-            self._gate = self._open_gate()
+            self._gate = self._services.open_gate(self.order.index, self._gate_parts)
         return self._gate
 
-    def _open_gate(self) -> AttemptGate:
+    def _gate_parts(self) -> dict[str, Any]:
+        """What the gate needs of an attempt; asked with its first model call."""
         order, services = self.order, self._services
-        return services.open_gate(
-            remaining=self._patience,
-            check_call=self.check_call,
-            alive=self.sign_of_life,
-            waiting=lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
-            emit=self.emit,
-            observed=lambda: services.observed(ModelCallFinished),
-            index=order.index,
-            cut_off=self._cut_off,
-            group=order.task.group,
-            priority=order.task.priority,
-            task=order.task.name,
-            failed=self._fail,
-            tape=self._tape,
-            trace=self.trace,
-            speaker=lambda: self.draft.agent,
-        )
+        return {
+            "remaining": self._patience,
+            "check_call": self.check_call,
+            "alive": self.sign_of_life,
+            "waiting": lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
+            "emit": self.emit,
+            "observed": lambda: services.observed(ModelCallFinished),
+            "cut_off": self._cut_off,
+            "group": order.task.group,
+            "priority": order.task.priority,
+            "task": order.task.name,
+            "failed": self._fail,
+            "tape": self._tape,
+            "trace": self.trace,
+            "speaker": lambda: self.draft.agent,
+        }
 
     # ---- running
 
@@ -132,7 +132,7 @@ class Attempt:
     def _context(self) -> TaskContext:
         task = self.order.task
         try:
-            context = copy.deepcopy(dict(task.context or {}))
+            context = copy.deepcopy(dict(task.context)) if task.context else {}
         except Exception as error:
             msg = f'task "{task.name}": its context cannot be copied ({error}); put plain data in it, and live objects in resources='
             raise ConfigurationError(msg) from error

@@ -26,6 +26,8 @@ T = TypeVar("T")
 class BlockingCalls:
     """The blocking calls of one attempt."""
 
+    __slots__ = ("_back", "_out", "_signal", "_threads")
+
     def __init__(self, threads: DaemonThreads, signal: StopSignal) -> None:
         """Calls run on `threads`, each with a branch of `signal`."""
         self._threads = threads

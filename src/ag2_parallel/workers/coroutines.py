@@ -25,6 +25,8 @@ _UNWINDS = 1.0
 class Coroutines:
     """The private loop of one attempt, made when a coroutine first needs it."""
 
+    __slots__ = ("_loop", "_name", "_signal", "_threads", "blocking")
+
     def __init__(self, threads: DaemonThreads, signal: StopSignal, name: str) -> None:
         """A stop cancels what runs; `name` is shown in task listings."""
         self._threads = threads

@@ -39,7 +39,8 @@ class RunServices:
     """Whether anybody listens to a kind of event, or to any."""
     console: Callable[[str], list[str]]
     """From a task's name to the list its console text is appended to."""
-    open_gate: Callable[..., AttemptGate]
+    open_gate: Callable[[int, Callable[[], dict[str, Any]]], AttemptGate]
+    """From a task's index, and what makes its attempt's own parts, to the attempt's gate; called on the engine loop."""
     receipts: Callable[[str], Receipts]
     """From a task's name to its effects; called from the task's own threads."""
     count_waiting: bool = True

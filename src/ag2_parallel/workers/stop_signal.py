@@ -40,6 +40,20 @@ _RUNNING = 0.0002
 class StopSignal:
     """The stop signal of one attempt."""
 
+    __slots__ = (
+        "_branches",
+        "_in_user_code",
+        "_insisting",
+        "_lock",
+        "_on_stop",
+        "_processor_time",
+        "_raised",
+        "_thread",
+        "cut_short",
+        "interrupted",
+        "reason",
+    )
+
     def __init__(self) -> None:
         """Not set."""
         self.reason: str | None = None

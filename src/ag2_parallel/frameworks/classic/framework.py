@@ -19,13 +19,13 @@ from ag2_parallel.frameworks.classic.async_tools import adopt
 from ag2_parallel.frameworks.classic.build import agent_name
 from ag2_parallel.frameworks.classic.chat import Chat, lone_chat
 from ag2_parallel.frameworks.classic.govern import Governor, SeenBefore
+from ag2_parallel.frameworks.classic.instances import tune
 from ag2_parallel.frameworks.classic.kinds import Kind, is_manager, kind_of
 from ag2_parallel.frameworks.classic.members import Members, members_of
 from ag2_parallel.frameworks.classic.model_configs import is_routed
 from ag2_parallel.frameworks.classic.named_models import named_models
 from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
-from ag2_parallel.frameworks.classic.instances import tune
 from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
 from ag2_parallel.ports import Answer
 
