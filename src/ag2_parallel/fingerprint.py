@@ -14,6 +14,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.redaction import SECRET_NAMES, masked_text
@@ -42,6 +43,7 @@ _OF_LIVE_OBJECTS: Final = (
 """Attributes that tell two live agents or teams of one class apart."""
 
 _DEEPEST: Final = 12
+_NUMBERS: Final = (bool, int, float)
 
 _encoded: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -68,10 +70,12 @@ def fingerprint(task: ParallelTask, llm_config: Any = None, salt: str = "") -> s
 
 def described(value: Any, depth: int = 0, *, config: bool = False) -> Any:
     """A value as plain data that stays the same from one process to the next; `config`: it is a model configuration."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, _NUMBERS):
         return value
     if isinstance(value, str):
         return masked_text(value)  # an address may hold credentials
+    if type(value) is FunctionType:
+        return _function(value, depth)
     return "…" if depth > _DEEPEST else _collection(value, depth, config=config)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -226,8 +227,13 @@ def _moment(text: str | None) -> datetime | None:
 
 def _known(cls: Any, plain: Mapping[str, Any]) -> dict[str, Any]:
     """The items that are fields of the class: a newer version may have written more."""
-    names = {item.name for item in fields(cls)}
+    names = _field_names(cls)
     return {name: value for name, value in plain.items() if name in names}
+
+
+@cache
+def _field_names(cls: Any) -> frozenset[str]:
+    return frozenset(item.name for item in fields(cls))
 
 
 _SHOWN_FIRST: Final = tuple(item.name for item in fields(ParallelTaskResult) if item.name != "trace")

@@ -74,8 +74,6 @@ class Trace:
 
     __slots__ = ("_added", "_clock", "_numbers", "_open", "_origin", "_spans")
 
-    __slots__ = ("_added", "_clock", "_numbers", "_open", "_origin", "_spans")
-
     def __init__(self, clock: Callable[[], float]) -> None:
         """The attempt starts now; `clock` gives monotonic seconds."""
         self._clock = clock

@@ -19,15 +19,26 @@ from ag2_parallel.tasks import ParallelTask
 
 if TYPE_CHECKING:
     from ag2_parallel.options import Options
+    from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.validation import AgentProblems, Problem
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Intake:
     """Turns tasks into scheduled ones, with the runner's options where a task says nothing."""
 
     options: Options
     agents: AgentProblems
+    _policy: RetryPolicy = field(init=False, repr=False)
+    _judged: RetryPolicy = field(init=False, repr=False)
+    _limits: Limits = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make once what most tasks share."""
+        options = self.options
+        self._policy = options.retry_policy
+        self._judged = judged_beforehand(self._policy)
+        self._limits = Limits(options.timeout, options.attempt_timeout, options.idle_timeout)
 
     def whole(self, given: Sequence[Any]) -> list[NewTask]:
         """Check a list of tasks.
@@ -82,13 +93,11 @@ class Intake:
     def _new(
         self, task: ParallelTask, index: int, depends_on: tuple[int, ...], problem: TaskError | None = None
     ) -> NewTask:
-        options = self.options
-        policy = options.retry_policy if task.retry is None else as_retry_policy(task.retry)
-        limits = Limits(
-            timeout=options.timeout if task.timeout is None else task.timeout,
-            attempt_timeout=options.attempt_timeout if task.attempt_timeout is None else task.attempt_timeout,
-            idle_timeout=options.idle_timeout if task.idle_timeout is None else task.idle_timeout,
-        )
+        policy, judged_policy = self._policy, self._judged
+        if task.retry is not None:
+            policy = as_retry_policy(task.retry)
+            judged_policy = judged_beforehand(policy)
+        limits = self._limits_of(task)
         scheduled = ScheduledTask(
             index=index,
             depends_on=depends_on,
@@ -96,10 +105,20 @@ class Intake:
             timeout=limits.timeout,
             attempt_timeout=limits.attempt_timeout,
             idle_timeout=limits.idle_timeout,
-            retry=judged_beforehand(policy),
+            retry=judged_policy,
             problem=problem,
         )
         return NewTask(task, scheduled, limits, partial(judged, judge=policy.on) if callable(policy.on) else None)
+
+    def _limits_of(self, task: ParallelTask) -> Limits:
+        common = self._limits
+        if task.timeout is None and task.attempt_timeout is None and task.idle_timeout is None:
+            return common
+        return Limits(
+            timeout=common.timeout if task.timeout is None else task.timeout,
+            attempt_timeout=common.attempt_timeout if task.attempt_timeout is None else task.attempt_timeout,
+            idle_timeout=common.idle_timeout if task.idle_timeout is None else task.idle_timeout,
+        )
 
 
 @dataclass(slots=True)

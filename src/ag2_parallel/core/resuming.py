@@ -166,7 +166,7 @@ class Resumption:
         self.kept += 1
         index, depends_on = new.scheduled.index, new.scheduled.depends_on
         place = _Place(name, index, task.metadata, task.group, task.output_type)
-        status = _STATUSES[str(earlier.status)]
+        status = _STATUSES[earlier.status or ""]
         scheduled = ScheduledTask(index, depends_on, kept=status)
         return NewTask(task, scheduled, new.limits, None, fingerprint, Kept(name, index, status, partial(load, place)))
 

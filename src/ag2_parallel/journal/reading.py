@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ag2_parallel.journal.checksums import checksum
 from ag2_parallel.journal.codec import decode_call, decode_result, read_text, stored_text
 from ag2_parallel.journal.statements import queries
-from ag2_parallel.journal.task_rows import read_row
+from ag2_parallel.journal.task_rows import read_earlier, read_row
 from ag2_parallel.journal.trouble import damaged
 
 if TYPE_CHECKING:
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ag2_parallel.journal.task_rows import TaskRow
-    from ag2_parallel.records import CallRecord
+    from ag2_parallel.records import CallRecord, EarlierTask
     from ag2_parallel.results import ParallelTaskResult
+
+T = TypeVar("T")
 
 _AT_ONCE: Final = 500
 """Rows read at a time: memory stays small, and no long reading keeps the write-ahead log from being emptied."""
@@ -32,14 +34,24 @@ def tasks_of_run(
     Raises:
         JournalDamagedError: If a row is not what was written.
     """
+    return (_sound(read_row(row), path) for row in _rows(reading, run))
+
+
+def earlier_tasks(
+    reading: Callable[[], AbstractContextManager[sqlite3.Connection]], path: Path, run: int
+) -> Iterator[EarlierTask]:
+    """The same as a later life of the run needs them."""
+    return (_sound(read_earlier(row), path) for row in _rows(reading, run))
+
+
+def _rows(reading: Callable[[], AbstractContextManager[sqlite3.Connection]], run: int) -> Iterator[sqlite3.Row]:
     after = 0
     while True:
         with reading() as db:
             rows = db.execute(queries()["tasks_of_run"], {"run": run, "after": after, "count": _AT_ONCE}).fetchall()
         if not rows:
             return
-        for row in rows:
-            yield _sound(row, path)
+        yield from rows
         after = rows[-1]["task"]
 
 
@@ -50,7 +62,7 @@ def task_of_run(db: sqlite3.Connection, path: Path, run: int, name: str) -> Task
         JournalDamagedError: If its row is not what was written.
     """
     row = db.execute(queries()["task_of_run"], {"run": run, "name": stored_text(name)}).fetchone()
-    return None if row is None else _sound(row, path)
+    return None if row is None else _sound(read_row(row), path)
 
 
 def stored_result(db: sqlite3.Connection, path: Path, run: int, name: str) -> ParallelTaskResult | None:
@@ -81,8 +93,7 @@ def read_call(row: sqlite3.Row) -> CallRecord | None:
     return decode_call(read_text(row["digest"]), row["about"], row["body"])
 
 
-def _sound(row: sqlite3.Row, path: Path) -> TaskRow:
-    task = read_row(row)
+def _sound(task: T | None, path: Path) -> T:
     if task is None:
         raise damaged(path, "a task's row is not what was written")
     return task

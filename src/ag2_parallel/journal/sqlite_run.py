@@ -13,14 +13,13 @@ from ag2_parallel.journal.active_tasks import ActiveTasks
 from ag2_parallel.journal.checksums import checksum
 from ag2_parallel.journal.codec import encode_event, encode_result, read_text
 from ag2_parallel.journal.database import connect
-from ag2_parallel.journal.reading import read_call, stored_result, tasks_of_run
+from ag2_parallel.journal.reading import earlier_tasks, read_call, stored_result
 from ag2_parallel.journal.receipts import EffectValues, SqliteReceipts
 from ag2_parallel.journal.statements import queries
 from ag2_parallel.journal.tape import CallShelf, Chain, ChainedCall, LiveTape, SqliteTape
 from ag2_parallel.journal.task_rows import settled_row
 from ag2_parallel.journal.trouble import FILE_ERRORS, journal_error
 from ag2_parallel.journal.writer import Change, Writer
-from ag2_parallel.records import EarlierTask
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from ag2_parallel.events import Event
     from ag2_parallel.journal.codec import Mask
     from ag2_parallel.journal.run_lock import RunLock
-    from ag2_parallel.records import CallRecord, CallTape, Receipts
+    from ag2_parallel.records import CallRecord, CallTape, EarlierTask, Receipts
     from ag2_parallel.results import ParallelTaskResult
 
 _MOST_WAITING: Final = 10_000
@@ -107,8 +106,7 @@ class SqliteRun:
 
     def earlier(self) -> Iterator[EarlierTask]:
         """All tasks of earlier lives."""
-        for task in tasks_of_run(self._reading, self._place.path, self._place.run):
-            yield EarlierTask(name=task.name, fingerprint=task.fingerprint, status=task.status, cut=task.cut)
+        return earlier_tasks(self._reading, self._place.path, self._place.run)
 
     def result(self, name: str) -> ParallelTaskResult | None:
         """The stored result of a task of an earlier life."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.journal.checksums import row_checksum
 from ag2_parallel.journal.codec import read_text, stored_text
+from ag2_parallel.records import EarlierTask
 
 if TYPE_CHECKING:
     import sqlite3
@@ -113,6 +114,15 @@ def read_row(row: sqlite3.Row) -> TaskRow | None:
     name, place, fingerprint, status, cut, stop_reason, error_kind, team, *numbers = columns
     texts = (read_text(name), place, read_text(fingerprint), status, bool(cut), stop_reason, error_kind)
     return TaskRow(task, *texts, None if team is None else read_text(team), *numbers)
+
+
+def read_earlier(row: sqlite3.Row) -> EarlierTask | None:
+    """The same, as far as a later life needs it: there may be a hundred thousand of them before its first task starts."""
+    _, *columns, kept = row
+    if row_checksum(columns) != kept:
+        return None
+    name, _, fingerprint, status, cut = columns[:5]
+    return EarlierTask(name=read_text(name), fingerprint=read_text(fingerprint), status=status, cut=bool(cut))
 
 
 def _sum(row: Mapping[str, Any]) -> int:
