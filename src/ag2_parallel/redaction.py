@@ -68,6 +68,7 @@ class Redactor:
     def __init__(self, extra: Callable[[str], str] | None = None) -> None:
         """`extra` is the user's own `redact` function, applied first."""
         self._extra = extra
+        self._learnt: frozenset[str] = frozenset()
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
         self._harmless: set[str] = set()
@@ -79,7 +80,9 @@ class Redactor:
 
     def learn(self, config: Any) -> None:
         """Remember every secret found under a telling name in a configuration, however nested."""
-        found = {form for secret in _secrets(config, depth=0) for form in _forms(secret)} - self._known
+        secrets = set(_secrets(config, depth=0)) - self._learnt
+        found = {form for secret in secrets for form in _forms(secret)} - self._known
+        self._learnt |= secrets
         if found:
             self._known |= found
             longest_first = sorted(self._known, key=len, reverse=True)

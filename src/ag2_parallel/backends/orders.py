@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ag2_parallel.backends.message import message
 
 if TYPE_CHECKING:
     from ag2_parallel.records import CallRecord
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Key:
     """Names an attempt."""
 
@@ -18,7 +19,7 @@ class Key:
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Hello:
     """The first message: what the child's process should look like.
 
@@ -35,7 +36,7 @@ class Hello:
     environment: dict[str, str] | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class OpenRun:
     """What all attempts of a run need; before the first of them."""
 
@@ -43,7 +44,7 @@ class OpenRun:
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Start:
     """Run an attempt.
 
@@ -62,7 +63,7 @@ class Start:
     recorded: bool
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Stop:
     """Raise the stop signal in an attempt."""
 
@@ -70,14 +71,14 @@ class Stop:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Insist:
     """The grace of an attempt is used up."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Granted:
     """The limits let a call go; `held_by` is what it waited for."""
 
@@ -85,14 +86,14 @@ class Granted:
     held_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Queued:
     """A call waits."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Denied:
     """The limits do not let a call go in time; it could go in `wait` seconds at the earliest."""
 
@@ -101,7 +102,7 @@ class Denied:
     wait: float
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class OverBudget:
     """The budget of a run, or of one task of it, is used up."""
 
@@ -110,7 +111,7 @@ class OverBudget:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Found:
     """The record that was asked for; None: there is none, or what stands against it: type, message and kind of an error."""
 
@@ -120,7 +121,7 @@ class Found:
     error: tuple[str, str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Kept:
     """A call is written down."""
 
@@ -128,7 +129,7 @@ class Kept:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class EffectTold:
     """What is known of an effect: `value` of its receipt, if there is one, or an error: type, message and kind."""
 
@@ -138,7 +139,7 @@ class EffectTold:
     error: tuple[str, str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Answered:
     """The answer to a question, or why there is none: type, message and kind of an error."""
 
@@ -148,13 +149,13 @@ class Answered:
     error: tuple[str, str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class CloseRun:
     """A run is over."""
 
     run: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Quit:
     """The process is not needed any more."""

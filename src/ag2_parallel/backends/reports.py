@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from ag2_parallel.backends.message import message
 
 if TYPE_CHECKING:
     from ag2_parallel.backends.orders import Key
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ag2_parallel.usage import Usage
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Ready:
     """The first message: the child runs."""
 
@@ -20,14 +21,14 @@ class Ready:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Alive:
     """The child's engine turns; `memory` are the bytes that its process has."""
 
     memory: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Progress:
     """What an attempt has that the parent does not know yet.
 
@@ -46,7 +47,7 @@ class Progress:
     directory: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Ended:
     """An attempt's code is at its end.
 
@@ -63,14 +64,14 @@ class Ended:
     error: TaskError | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class LifeSign:
     """Something happened in a watched attempt."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Waits:
     """An attempt began or ceased to wait."""
 
@@ -79,7 +80,7 @@ class Waits:
     on_person: bool
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class CutOff:
     """An attempt was refused a model call for good."""
 
@@ -87,7 +88,7 @@ class CutOff:
     error: TaskError
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Happened:
     """An event: the name of its class, and its fields."""
 
@@ -96,7 +97,7 @@ class Happened:
     fields: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Logged:
     """A record for a logger of this package."""
 
@@ -107,14 +108,14 @@ class Logged:
     attempt: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class RunClosed:
     """What a run had open in a child is closed."""
 
     run: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class RunBroke:
     """What a run needs could not be had in a child."""
 
@@ -122,7 +123,7 @@ class RunBroke:
     error: TaskError
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Ask:
     """A model call wants to be sent.
 
@@ -151,7 +152,7 @@ class Ask:
     patience: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Done:
     """A call that was let go has ended; it used so many tokens, or nobody knows."""
 
@@ -160,14 +161,14 @@ class Done:
     went_through: bool
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class GaveUp:
     """A call does not wait any more, or was let go and not sent."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Throttled:
     """The server asked for fewer requests."""
 
@@ -176,7 +177,7 @@ class Throttled:
     initial: float
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class HeadersCame:
     """What the server announces of its limits."""
 
@@ -184,7 +185,7 @@ class HeadersCame:
     headers: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Find:
     """An attempt that may be answered from records asks for the next one of a request."""
 
@@ -193,7 +194,7 @@ class Find:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Keep:
     """A live call of an attempt, to be written down."""
 
@@ -202,7 +203,7 @@ class Keep:
     record: CallRecord
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Effect:
     """An effect of a task begins, is finished or withdrawn.
 
@@ -223,7 +224,7 @@ class Effect:
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Charged:
     """A task has used so much more."""
 
@@ -233,14 +234,14 @@ class Charged:
     cost: float
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class RefusedCall:
     """A call was refused because the run's budget is used up."""
 
     run: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class WaitedFor:
     """Calls waited for a limit."""
 
@@ -249,7 +250,7 @@ class WaitedFor:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Asked:
     """A question to a person."""
 
