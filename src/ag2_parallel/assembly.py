@@ -128,6 +128,8 @@ class ActiveRun(ReadableRun):
                 source=self._tasks.found_by,
                 failed=lambda error: self.run.journal_failed(error),  # noqa: PLW0108 - there is no run yet
             )
+            if self._record.goes_on:
+                self._preparation.go_on(self._record.starts_anew)
         except BaseException:
             self._preparation.close()
             held.end()

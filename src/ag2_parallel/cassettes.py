@@ -12,7 +12,8 @@ class Record:
     """Record every model call of a run: answers, latencies, 429s and broken connections. Keys are never stored.
 
     Attributes:
-        path: The file; what an earlier recording left in it is replaced. Only its owner may read it.
+        path: The file; what an earlier recording left in it is replaced, unless that was an earlier life of the same run,
+            which goes on. Only its owner may read it.
     """
 
     path: str | os.PathLike[str]

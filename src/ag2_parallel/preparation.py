@@ -59,6 +59,11 @@ class Preparation:
         if self._wanted_cassette is not None:
             self.cassette = open_cassette(self._wanted_cassette, self._redactor)
 
+    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
+        """The run had earlier lives; `starts_anew` says which tasks begin from their start."""
+        if self.cassette is not None:
+            self.cassette.go_on(starts_anew)
+
     def already_used(self, usage: Usage) -> None:
         """What results used that the caller has already counts in the run's budget; on the loop."""
         if self.spending is not None and usage.calls + usage.unreported_calls:

@@ -62,6 +62,9 @@ class Cassette(Protocol):
     def scaled(self, seconds: float) -> float:
         """A wait between two tries."""
 
+    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
+        """The run had earlier lives: what they recorded is kept, but for the tasks that start anew."""
+
     def close(self) -> None:
         """The run is over. Blocking."""
 
@@ -85,6 +88,7 @@ class Recording:
         self._redactor = redactor
         self._writer = CassetteWriter(wanted.path, redactor)
         self.put = self._writer.put
+        self.go_on = self._writer.go_on
         self.close = self._writer.close
 
     def asked(self, content: Any) -> Inquiry:
@@ -264,6 +268,9 @@ class Playing:
     def scaled(self, seconds: float) -> float:
         """See `Cassette`."""
         return seconds / self._speed if self._speed else 0.0
+
+    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
+        """See `Cassette`."""
 
     def close(self) -> None:
         """See `Cassette`."""

@@ -31,6 +31,8 @@ _log = logging.getLogger("ag2_parallel")
 
 _VERSION: Final = 1
 _MARK: Final = "ag2_parallel_cassette"
+_ANEW: Final = "began_anew"
+_BLOCK: Final = 1 << 16
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,13 +110,20 @@ def read_cassette(path: str | os.PathLike[str]) -> list[Exchange]:
     if rest and not lines:
         lines = [rest]
     _check_header(lines[0] if lines else "", where)
-    return list(_exchanges(lines[1:], where))
+    exchanges: list[Exchange] = []
+    for read in _read(lines[1:], where):
+        if isinstance(read, Exchange):
+            exchanges.append(read)
+        else:
+            exchanges = [each for each in exchanges if each.task != read]
+    return exchanges
 
 
-def _exchanges(lines: list[str], where: str) -> Iterator[Exchange]:
+def _read(lines: list[str], where: str) -> Iterator[Exchange | str]:
+    """Exchanges, and names of tasks that began anew there."""
     for number, line in enumerate(lines, 2):
         try:
-            yield Exchange.read(line)
+            yield json.loads(line)[_ANEW] if line.startswith(f'{{"{_ANEW}"') else Exchange.read(line)
         except (ValueError, TypeError, KeyError) as error:
             raise ConfigurationError(
                 f"option cassette: line {number} of {where} is damaged ({error}); record it again with Record(path)"
@@ -158,6 +167,16 @@ class CassetteWriter:
         self._thread: threading.Thread | None = None
         self._broken = False
         self._closed = False
+        self._starts_anew: Callable[[str], bool] | None = None
+        self._begun_anew: set[str] = set()
+
+    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
+        """Keep what is in the file: it is of an earlier life of the run. Before the first exchange.
+
+        Args:
+            starts_anew: Whether a task begins from its start, so that nothing recorded of it counts any more.
+        """
+        self._starts_anew = starts_anew
 
     def _opened(self) -> io.FileIO:
         """For its owner alone; each write goes to the end."""
@@ -193,7 +212,11 @@ class CassetteWriter:
             self._try(partial(self._write, exchange))
 
     def _write(self, exchange: Exchange) -> None:
-        _append(self._begun(), exchange.line(self._redactor))
+        file, task = self._begun(), exchange.task
+        if self._starts_anew is not None and task not in self._begun_anew and self._starts_anew(task):
+            self._begun_anew.add(task)
+            _append(file, json.dumps({_ANEW: task}))
+        _append(file, exchange.line(self._redactor))
 
     def _try(self, write: Callable[[], object]) -> None:
         if self._broken:
@@ -205,12 +228,31 @@ class CassetteWriter:
             _log.error("the cassette %s cannot be written any more: %s", self._where, error)
 
     def _begun(self) -> io.FileIO:
-        """The file, with a header and nothing of an earlier recording."""
+        """The file, with a header and nothing of an earlier recording, unless that goes on."""
         if self._file is None:
             self._file = self._opened()
-            self._file.truncate(0)
-            _append(self._file, json.dumps({_MARK: _VERSION, "recorded_at": datetime.now(UTC).isoformat()}))
+            kept = 0 if self._starts_anew is None else _whole_lines(self._file)
+            self._file.truncate(kept)
+            if not kept:
+                self._begin(self._file)
         return self._file
+
+    @staticmethod
+    def _begin(file: io.FileIO) -> None:
+        _append(file, json.dumps({_MARK: _VERSION, "recorded_at": datetime.now(UTC).isoformat()}))
+
+
+def _whole_lines(file: io.FileIO) -> int:
+    """Bytes up to the end of the last whole line: the process may have ended in the midst of one."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
 
 
 def _append(file: io.FileIO, line: str) -> None:

@@ -1,0 +1,82 @@
+"""A run with a journal and a cassette that is cut and goes on: the cassette holds what counts of all its lives."""
+
+import threading
+
+import pytest
+
+from ag2_parallel import ParallelAgentRunner, ParallelTask, Record, Replay
+from ag2_parallel.testing import Fault, ModelServer, Reply
+
+
+@pytest.fixture
+def runner(tmp_path):
+    def made(server, **options):
+        return ParallelAgentRunner(
+            2,
+            progress=False,
+            llm_config=server.llm_config(),
+            model_retry=1,
+            **{"journal": tmp_path / "runs.db"} | options,
+        )
+
+    return made
+
+
+def tasks(*names, **fields):
+    return [ParallelTask(name, f"case {name}", **fields) for name in names]
+
+
+@pytest.mark.parametrize("torn", [False, True], ids=["whole", "last line torn"])
+def test_what_stands_stays_and_what_starts_anew_is_played_anew(tmp_path, runner, torn):
+    path = tmp_path / "talk.jsonl"
+    broken = True
+
+    def answer(request):
+        if broken and request.last_text == "case b":
+            return Fault.status(400)
+        return Reply(f"{'first' if broken else 'second'} {request.last_text}")
+
+    with ModelServer(answer) as server:
+        first = runner(server, cassette=Record(path)).run(tasks("a", "b"), run_id="one")
+        assert [result.ok for result in first.values()] == [True, False]
+        if torn:
+            with path.open("ab") as file:
+                file.write(b'{"task":"b","dig')
+        broken = False
+        second = runner(server, cassette=Record(path)).run(tasks("a", "b", "c"), run_id="one")
+        asked = server.ledger.count
+        played = runner(server, journal=None, cassette=Replay(path)).run(tasks("a", "b", "c"))
+        assert server.ledger.count == asked == 4
+    assert second.ok
+    assert {name: result.output for name, result in played.items()} == {
+        "a": "first case a",
+        "b": "second case b",
+        "c": "second case c",
+    }
+
+
+def test_a_task_that_was_cut_is_played_from_the_calls_of_both_lives(tmp_path, runner):
+    path = tmp_path / "talk.jsonl"
+    go_on = threading.Event()
+
+    def two_calls(ctx):
+        from autogen import AssistantAgent
+
+        agent = AssistantAgent("a", llm_config=ctx.llm_config(config))
+        said = []
+        for number in range(2):
+            while number and not go_on.wait(0.01):
+                ctx.check()
+            said.append(agent.generate_reply([{"role": "user", "content": f"question {number}"}]))
+        return [text if isinstance(text, str) else text["content"] for text in said]
+
+    with ModelServer(lambda request: Reply(f"answer to {request.last_text}")) as server:
+        config = server.llm_config()
+        cut = runner(server, cassette=Record(path), timeout=1).run([ParallelTask("t", run=two_calls)], run_id="one")
+        assert cut["t"].status == "timed_out"
+        go_on.set()
+        whole = runner(server, cassette=Record(path)).run([ParallelTask("t", run=two_calls)], run_id="one")
+        assert whole["t"].usage.replayed_calls == 1
+        played = runner(server, journal=None, cassette=Replay(path)).run([ParallelTask("t", run=two_calls)])
+        assert server.ledger.count == 2
+    assert played["t"].output == whole["t"].output == ["answer to question 0", "answer to question 1"]
