@@ -4,6 +4,7 @@ The agents themselves come in two lines, `classic_line` and `ag2_line`, modules 
 takes the fixture `line` runs on each line that is installed.
 """
 
+import copyreg
 import importlib.util
 import os
 import subprocess
@@ -74,6 +75,10 @@ def broken_factory(error):
 
 # ---- running
 
+BACKEND = os.environ.get("AG2_PARALLEL_FIELD_BACKEND", "local")
+
+copyreg.pickle(ModelServer, lambda server: (Address, (server.base_url,)))
+"""Another process asks the server that is here."""
 
 GOVERNED = {
     "rate_limits": [RateLimit(requests=1000, per=1), RateLimit(tokens=1e6, per=1), RateLimit(concurrent=50)],
@@ -83,7 +88,7 @@ GOVERNED = {
 
 
 def runner(**options):
-    return ParallelAgentRunner(**{"progress": False, **options})
+    return ParallelAgentRunner(**{"progress": False, "backend": BACKEND, **options})
 
 
 def run(tasks, **options):
