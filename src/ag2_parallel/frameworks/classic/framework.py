@@ -19,7 +19,7 @@ from ag2_parallel.frameworks.classic.async_tools import adopt
 from ag2_parallel.frameworks.classic.build import agent_name
 from ag2_parallel.frameworks.classic.chat import Chat, lone_chat
 from ag2_parallel.frameworks.classic.govern import Governor, SeenBefore
-from ag2_parallel.frameworks.classic.instances import tune
+from ag2_parallel.frameworks.classic.instances import let_go, match_quickly
 from ag2_parallel.frameworks.classic.kinds import Kind, is_manager, kind_of
 from ag2_parallel.frameworks.classic.members import Members, members_of
 from ag2_parallel.frameworks.classic.model_configs import is_routed
@@ -131,7 +131,7 @@ class _Run:
                 ):  # what AG2 or the runner made beside the team
                     self._governor.agent(agent)
                     adopt(agent, self._scope, self._task.name)
-                    tune(agent)
+                    match_quickly(agent)
             self._governor.all_routed()
             self._stream.listen_to({agent.name for agent in chat.members})
             draft = self._scope.draft
@@ -142,6 +142,8 @@ class _Run:
                 draft.chat_history = [dict(message) for message in chat.messages]
                 draft.context = teams.final_context([*team.members.agents, *chat.members]) or self._work.ctx.context
                 draft.last_speaker = _last_speaker(draft.chat_history) or draft.last_speaker
+                for agent in chat.members:
+                    let_go(agent, copied=not self._work.fresh or agent is chat.user)
                 chat.part()
 
     def _give_hints(self, team: _Team) -> None:
@@ -194,7 +196,7 @@ class _Run:
         for agent in team.members.agents:
             self._governor.agent(agent, response_format=response_format if agent is answering else None)
             adopt(agent, self._scope, task.name)
-            tune(agent)
+            match_quickly(agent)
             self._give_folder(agent)
         for group_chat in team.members.group_chats:
             self._governor.group_chat(group_chat)

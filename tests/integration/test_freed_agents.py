@@ -1,0 +1,58 @@
+"""What a task is done with is freed at once, without the garbage collector."""
+
+import gc
+import weakref
+
+import pytest
+from autogen import AssistantAgent, ConversableAgent
+
+from ag2_parallel import ParallelAgentRunner, ParallelTask
+from ag2_parallel.testing import ModelServer
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def run(server, *tasks):
+    return ParallelAgentRunner(2, progress=False, llm_config=server.llm_config()).run(list(tasks))
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_copies_are_freed_with_their_task():
+    with ModelServer("fine") as server:
+        template = AssistantAgent("of_a_task", llm_config=server.llm_config())
+        made = []
+        original = ConversableAgent.initiate_chat
+
+        def noting(self, recipient, **options):
+            if recipient.name == "of_a_task":
+                made.extend(map(weakref.ref, (self, recipient)))
+            return original(self, recipient, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ConversableAgent, "initiate_chat", noting)
+            results = run(server, *[ParallelTask(f"t{n}", "x", agent=template) for n in range(6)])
+    assert results.ok
+    assert len(made) == 12
+    assert [each() for each in made if each() is not None] == []
+
+
+def test_an_agent_that_its_factory_keeps_is_as_ag2_made_it():
+    kept = []
+
+    def factory(ctx):
+        kept.append(AssistantAgent("a", llm_config=ctx.llm_config(config), max_consecutive_auto_reply=7))
+        return kept[-1]
+
+    with ModelServer("fine") as server:
+        config = server.llm_config()
+        assert run(server, ParallelTask("t", "x", agent=factory)).ok
+    agent, sender = kept[0], ConversableAgent("s", llm_config=False)
+    agent.update_max_consecutive_auto_reply(3)
+    assert agent.max_consecutive_auto_reply(sender) == 3
+    assert "_match_trigger" not in vars(agent)
