@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.async_relay import AsyncRelay
 
 if TYPE_CHECKING:
@@ -32,10 +31,7 @@ async def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> t
     relay = AsyncRelay(attempt.shared.post, asyncio.get_running_loop())
     call = attempt.call(request, terms, relay)
     answer = AnswerBytes(attempt, call, relay)
-    try:
-        attempt.shared.post(call.start)
-    except RuntimeError as error:  # the engine has gone
-        raise TaskStopped from error
+    attempt.begin(call.start)
     try:
         head: Head = await relay.receive()
     except BaseException:

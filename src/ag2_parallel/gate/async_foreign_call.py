@@ -69,7 +69,7 @@ class AsyncForeignCall(ForeignCall):
                     await self._soon(partial(self._answered, usage(answer), body, filtered=was_filtered(answer)))
                     return answer
         finally:
-            self._post(self._left)
+            self._attempt.shared.post(self._left)
 
     def cut(self, reason: str) -> None:
         """On the engine loop: it is over, and its client's work is cancelled."""
@@ -88,7 +88,7 @@ class AsyncForeignCall(ForeignCall):
         except asyncio.CancelledError:
             if self._cut is not None:
                 raise TaskStopped(self._cut) from None
-            self._post(self._given_up)
+            self._attempt.shared.post(self._given_up)
             raise
         finally:
             self._work = None
@@ -101,13 +101,11 @@ class AsyncForeignCall(ForeignCall):
     async def _soon(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """On the private loop: have a step done on the engine loop and await it. A cut raises `TaskStopped`."""
         self._attempt.side.check_call()
-        if self._attempt.shared.closed():
-            raise TaskStopped
         done: Future[T] = Future()
         done.set_running_or_notify_cancel()  # a cancellation reaches the step through `_abandon`
         try:
-            self._post(lambda: self._begin(step, done))
+            self._attempt.begin(lambda: self._begin(step, done))
             return await asyncio.wrap_future(done)
         except BaseException:
-            self._post(self._abandon)
+            self._attempt.shared.post(self._abandon)
             raise

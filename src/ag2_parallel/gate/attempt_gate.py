@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ag2_parallel.errors import ConfigurationError, TaskStopped
 from ag2_parallel.gate.async_foreign_call import AsyncForeignCall
 from ag2_parallel.gate.call import Call
 from ag2_parallel.gate.digest import foreign_content, request_content
@@ -210,6 +211,22 @@ class GatedAttempt:
         if self.side.cassette is not None:
             request.asked = self.side.cassette.asked(request_content(request))
         return Call(next(self._numbers), request, terms, self, relay)
+
+    def begin(self, start: Callable[[], None]) -> None:
+        """Have a call start on the loop; from any thread.
+
+        Raises:
+            TaskStopped: The attempt was stopped, and the gate has closed.
+            ConfigurationError: The gate has closed behind an attempt that ended well: somebody kept its agent.
+        """
+        self.shared.post(start)
+        if self.shared.closed():  # asked after posting: what was posted before the gate closed is run
+            if self._cut is not None:
+                raise TaskStopped(self._cut)
+            raise ConfigurationError(
+                f'task "{self.side.task}" and its run are over, and what it made calls no model any more: make a fresh agent, '
+                "or keep the runner open (`with ParallelAgentRunner(...) as runner:`)"
+            )
 
     def refusal(self) -> str | None:
         """Why no call may start any more, or None."""

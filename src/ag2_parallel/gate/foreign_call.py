@@ -130,7 +130,7 @@ class ForeignCall:
                     self._on_loop(partial(self._answered, usage(answer), body, filtered=was_filtered(answer)))
                     return answer
         finally:
-            self._post(self._left)
+            self._attempt.shared.post(self._left)
 
     def cut(self, reason: str) -> None:
         """On the loop: it is over for the attempt, whenever its client comes back."""
@@ -237,14 +237,12 @@ class ForeignCall:
     def _on_loop(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """On the worker's thread: run a step on the loop and wait for it. A cut raises `TaskStopped`."""
         self._attempt.side.check_call()
-        if self._attempt.shared.closed():
-            raise TaskStopped
         done: Future[T] = Future()
         try:
-            self._post(lambda: self._begin(step, done))
+            self._attempt.begin(lambda: self._begin(step, done))
             return done.result()
         except BaseException:
-            self._post(self._abandon)  # an interrupt raised in this thread
+            self._attempt.shared.post(self._abandon)  # an interrupt raised in this thread
             raise
 
     def _begin(self, step: Callable[[], Coroutine[Any, Any, T]], done: Future[T]) -> None:
@@ -271,9 +269,3 @@ class ForeignCall:
     def _abandon(self) -> None:
         if self.task is not None:
             self.task.cancel()
-
-    def _post(self, message: Callable[[], None]) -> None:
-        try:
-            self._attempt.shared.post(message)
-        except RuntimeError as error:  # the engine has gone
-            raise TaskStopped(self._cut or "cancelled") from error

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpx
 
-from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.request import ModelRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ag2_parallel.gate.attempt_gate import GatedAttempt
     from ag2_parallel.gate.call import Call
@@ -106,12 +104,12 @@ def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> tuple[C
     """
     attempt.side.check_call()
     call = attempt.call(request, terms)
-    _post(attempt, call.start)
+    attempt.begin(call.start)
     try:
         return call, call.relay.get()
     except BaseException:
         # Whatever it was, also an interrupt raised in this thread: nobody waits for the call any more.
-        _post(attempt, call.hang_up)
+        attempt.shared.post(call.hang_up)
         raise
 
 
@@ -133,16 +131,8 @@ class AnswerStream(httpx.SyncByteStream):
         """Leave the answer; where it is not at its end the connection is closed."""
         if self._open:
             self._open = False
-            with suppress(TaskStopped):  # with the engine, the connection is gone too
-                _post(self._attempt, self._call.hang_up)
+            self._attempt.shared.post(self._call.hang_up)
 
     def __del__(self) -> None:
         """A stream that was dropped half read would hold its connection for ever."""
         self.close()
-
-
-def _post(attempt: GatedAttempt, message: Callable[[], None]) -> None:
-    try:
-        attempt.shared.post(message)
-    except RuntimeError as error:  # the engine has gone
-        raise TaskStopped from error
