@@ -11,7 +11,7 @@ import openai
 import pytest
 from gate_harness import HELLO, ask, client, harness, raw_server
 
-from ag2_parallel.errors import TaskStopped
+from ag2_parallel.errors import ConfigurationError, TaskStopped
 from ag2_parallel.testing import ModelServer, Reply, ToolCall
 
 
@@ -190,7 +190,7 @@ def test_a_closed_gate_refuses_calls():
         made = client(attempt, server)
         engine.on_loop(lambda: None)
         engine.close_gate()
-        with pytest.raises(TaskStopped):
+        with pytest.raises(ConfigurationError, match="its run are over"):
             made.chat.completions.create(model="m", messages=HELLO)
         assert server.ledger.count == 0
 

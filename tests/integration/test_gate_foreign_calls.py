@@ -8,7 +8,7 @@ import pytest
 from gate_harness import FAST, InThread, harness
 
 from ag2_parallel import RateLimit
-from ag2_parallel.errors import TaskStopped
+from ag2_parallel.errors import ConfigurationError, TaskStopped
 from ag2_parallel.frameworks.failures import task_error
 from ag2_parallel.gate.turn import NotAdmittedError
 from ag2_parallel.gate.wishes import CallLimits
@@ -169,7 +169,7 @@ def test_no_call_starts_after_a_cut_nor_once_the_engine_has_gone(engine):
         call(attempt, lambda: pytest.fail("was called"))
     other = engine.attempt()
     engine.close_gate()
-    with pytest.raises(TaskStopped):
+    with pytest.raises(ConfigurationError, match="its run are over"):
         call(other, lambda: pytest.fail("was called"))
 
 

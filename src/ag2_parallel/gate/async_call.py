@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ag2_parallel.gate.async_relay import AsyncRelay
@@ -31,8 +30,8 @@ async def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> t
     relay = AsyncRelay(attempt.shared.post, asyncio.get_running_loop())
     call = attempt.call(request, terms, relay)
     answer = AnswerBytes(attempt, call, relay)
-    attempt.begin(call.start)
     try:
+        attempt.begin(call.start)
         head: Head = await relay.receive()
     except BaseException:
         answer.hang_up()  # whatever it was, also a cancellation: nobody waits for the call any more
@@ -65,8 +64,7 @@ class AnswerBytes:
         """Leave the answer; where it is not at its end the connection is closed."""
         if not self.over:
             self.over = True
-            with suppress(RuntimeError):  # with the engine, the connection is gone too
-                self._attempt.shared.post(self._call.hang_up)
+            self._attempt.post(self._call.hang_up)  # with the engine, the connection is gone too
 
     def __del__(self) -> None:
         """An answer that was dropped half read would hold its connection for ever."""

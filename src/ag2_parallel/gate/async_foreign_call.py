@@ -69,7 +69,7 @@ class AsyncForeignCall(ForeignCall):
                     await self._soon(partial(self._answered, usage(answer), body, filtered=was_filtered(answer)))
                     return answer
         finally:
-            self._attempt.shared.post(self._left)
+            self._attempt.post(self._left)
 
     def cut(self, reason: str) -> None:
         """On the engine loop: it is over, and its client's work is cancelled."""
@@ -88,7 +88,7 @@ class AsyncForeignCall(ForeignCall):
         except asyncio.CancelledError:
             if self._cut is not None:
                 raise TaskStopped(self._cut) from None
-            self._attempt.shared.post(self._given_up)
+            self._attempt.post(self._given_up)
             raise
         finally:
             self._work = None
@@ -107,5 +107,5 @@ class AsyncForeignCall(ForeignCall):
             self._attempt.begin(lambda: self._begin(step, done))
             return await asyncio.wrap_future(done)
         except BaseException:
-            self._attempt.shared.post(self._abandon)
+            self._attempt.post(self._abandon)
             raise

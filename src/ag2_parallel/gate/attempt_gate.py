@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ag2_parallel.errors import ConfigurationError, TaskStopped
 from ag2_parallel.gate.async_foreign_call import AsyncForeignCall
@@ -22,8 +21,6 @@ from ag2_parallel.gate.sync_client import GateClient
 from ag2_parallel.gate.terms import Terms
 from ag2_parallel.gate.through import ThroughClient
 from ag2_parallel.gate.turn import Turn
-from ag2_parallel.gate.wishes import NO_LIMITS, CallLimits
-from ag2_parallel.spans import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -31,9 +28,8 @@ if TYPE_CHECKING:
     import httpx
 
     from ag2_parallel.async_ports import ForeignRecord, SendChatSoon
-    from ag2_parallel.gate.budget import TaskSpending
+    from ag2_parallel.gate.attempt_side import AttemptSide
     from ag2_parallel.gate.call_events import CallEvents
-    from ag2_parallel.gate.cassette import Cassette
     from ag2_parallel.gate.hedging import AnswerTimes
     from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.gate.meter import CallTally
@@ -43,10 +39,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.routes import Asked
     from ag2_parallel.gate.wire import Sender
-    from ag2_parallel.policies import RetryPolicy
     from ag2_parallel.ports import Clock
-    from ag2_parallel.records import CallTape
-    from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
     from ag2_parallel.usage import Usage
 
@@ -86,53 +79,10 @@ class Shared:
     closed: Callable[[], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSide:
-    """What the gate may ask of an attempt and tell it.
-
-    Attributes:
-        retry: How often each model call is tried.
-        redactor: Masks what an error shows of an answer.
-        remaining: Seconds to the attempt's limit, None without one; called on the loop.
-        check_call: Called in the worker's thread before each call; raises `TaskStopped` to refuse it.
-        alive: Told, on the loop, that something of an answer arrived.
-        waiting: Told, on the loop, that the attempt begins (True) or ends (False) to wait for a next try.
-        emit: Takes an event's class and fields, on the loop.
-        observed: Whether anybody listens to events.
-        limits: What the run wants of the gate.
-        group: The task's group, for limits that name one.
-        priority: The task's; higher goes first where calls wait.
-        waited_for: Told, on the loop, for which limit a call waited, and how many seconds.
-        spending: The task's account, where there is a budget.
-        cut_off: Told a kind and a message when a call is refused for good: the attempt has to end. From any thread.
-        task: The task's name.
-        failed: Told why the task fails, whatever its code makes of that; the attempt has to end. From any thread.
-        cassette: The run's; None: it has none.
-        tape: The attempt's recorded calls, and where its own are written down; None: neither.
-        trace: Where calls and their waits are written down.
-        speaker: The agent at work, where known.
-    """
-
-    retry: RetryPolicy
-    redactor: Redactor
-    remaining: Callable[[], float | None]
-    check_call: Callable[[], None]
-    alive: Callable[[], None]
-    waiting: Callable[[bool], None]
-    emit: Callable[..., None]
-    observed: Callable[[], bool]
-    limits: CallLimits = NO_LIMITS
-    group: str | None = None
-    priority: int = 0
-    waited_for: Callable[[str, float], None] = lambda _name, _seconds: None
-    spending: TaskSpending | None = None
-    cut_off: Callable[[str, str], None] = lambda _kind, _message: None
-    task: str = ""
-    failed: Callable[[Exception], None] = lambda _error: None
-    cassette: Cassette | None = None
-    tape: CallTape | None = None
-    trace: Trace = field(default_factory=lambda: Trace(time.monotonic))
-    speaker: Callable[[], str | None] = lambda: None
+_OVER: Final = (
+    'task "{task}" and its run are over, and what it made calls no model any more: make a fresh agent, or keep the runner '
+    "open (`with ParallelAgentRunner(...) as runner:`)"
+)
 
 
 class GatedAttempt:
@@ -216,17 +166,21 @@ class GatedAttempt:
         """Have a call start on the loop; from any thread.
 
         Raises:
-            TaskStopped: The attempt was stopped, and the gate has closed.
-            ConfigurationError: The gate has closed behind an attempt that ended well: somebody kept its agent.
+            TaskStopped: The gate is closing.
+            ConfigurationError: It has closed behind an attempt that ended well: somebody kept its agent.
         """
-        self.shared.post(start)
-        if self.shared.closed():  # asked after posting: what was posted before the gate closed is run
-            if self._cut is not None:
-                raise TaskStopped(self._cut)
-            raise ConfigurationError(
-                f'task "{self.side.task}" and its run are over, and what it made calls no model any more: make a fresh agent, '
-                "or keep the runner open (`with ParallelAgentRunner(...) as runner:`)"
-            )
+        if self._cut is None and self.shared.closed():
+            raise ConfigurationError(_OVER.format(task=self.side.task))
+        if not self.post(start) or self.shared.closed():  # in this order: what was posted before it closed is run
+            raise TaskStopped(self._cut or "cancelled")
+
+    def post(self, message: Callable[[], None]) -> bool:
+        """Run `message` on the loop, soon; False where the loop has gone. From any thread."""
+        try:
+            self.shared.post(message)
+        except RuntimeError:
+            return False
+        return True
 
     def refusal(self) -> str | None:
         """Why no call may start any more, or None."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ag2_parallel import events
 
 if TYPE_CHECKING:
-    from ag2_parallel.gate.attempt_gate import AttemptSide
+    from ag2_parallel.gate.attempt_side import AttemptSide
     from ag2_parallel.gate.routes import Asked
     from ag2_parallel.usage import Usage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ag2_parallel.gate.attempt_gate import AttemptSide
+    from ag2_parallel.gate.attempt_side import AttemptSide
     from ag2_parallel.gate.meter import CallTally
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.async_ports import ForeignRecord
     from ag2_parallel.cassettes import Replay
-    from ag2_parallel.gate.attempt_gate import AttemptSide
+    from ag2_parallel.gate.attempt_side import AttemptSide
     from ag2_parallel.gate.wire import Sender
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError

@@ -19,7 +19,7 @@ from ag2_parallel.redaction import SECRET_NAMES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ag2_parallel.gate.attempt_gate import AttemptSide
+    from ag2_parallel.gate.attempt_side import AttemptSide
     from ag2_parallel.gate.cassette import Playing, Recording
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.wire import HeaderList, Reply, Sender

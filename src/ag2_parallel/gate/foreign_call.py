@@ -130,7 +130,7 @@ class ForeignCall:
                     self._on_loop(partial(self._answered, usage(answer), body, filtered=was_filtered(answer)))
                     return answer
         finally:
-            self._attempt.shared.post(self._left)
+            self._attempt.post(self._left)
 
     def cut(self, reason: str) -> None:
         """On the loop: it is over for the attempt, whenever its client comes back."""
@@ -242,7 +242,7 @@ class ForeignCall:
             self._attempt.begin(lambda: self._begin(step, done))
             return done.result()
         except BaseException:
-            self._attempt.shared.post(self._abandon)  # an interrupt raised in this thread
+            self._attempt.post(self._abandon)  # an interrupt raised in this thread
             raise
 
     def _begin(self, step: Callable[[], Coroutine[Any, Any, T]], done: Future[T]) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.gate.attempt_gate import AttemptSide, GatedAttempt, Shared
+from ag2_parallel.gate.attempt_gate import GatedAttempt, Shared
+from ag2_parallel.gate.attempt_side import AttemptSide
 from ag2_parallel.gate.hedging import AnswerTimes
 from ag2_parallel.gate.pool import Pool
 from ag2_parallel.gate.prices import PriceTable

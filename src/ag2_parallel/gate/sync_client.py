@@ -104,12 +104,12 @@ def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> tuple[C
     """
     attempt.side.check_call()
     call = attempt.call(request, terms)
-    attempt.begin(call.start)
     try:
+        attempt.begin(call.start)
         return call, call.relay.get()
     except BaseException:
         # Whatever it was, also an interrupt raised in this thread: nobody waits for the call any more.
-        attempt.shared.post(call.hang_up)
+        attempt.post(call.hang_up)
         raise
 
 
@@ -131,7 +131,7 @@ class AnswerStream(httpx.SyncByteStream):
         """Leave the answer; where it is not at its end the connection is closed."""
         if self._open:
             self._open = False
-            self._attempt.shared.post(self._call.hang_up)
+            self._attempt.post(self._call.hang_up)
 
     def __del__(self) -> None:
         """A stream that was dropped half read would hold its connection for ever."""
