@@ -67,6 +67,7 @@ class ProcessSide:
             receipts=self._services.receipts,
             happened=self._happened,
             waited_for=self._waited_for,
+            learnt=lambda secrets: self._services.redactor.learn({"secret": secrets}),
             broke=self._break,
             answer=self._answer,
             account=None if self._spending is None else _RunAccount(self._spending),

@@ -97,7 +97,7 @@ class ChildRun:
 
     def _open(self, plan: RunPlan) -> None:
         logging.getLogger("ag2_parallel").setLevel(plan.log_level)
-        self._redactor = Redactor(plan.redact)
+        self._redactor = Redactor(plan.redact, learnt=lambda new: self._link.send(wire.Learnt(self._run, tuple(new))))
         self._redactor.learn(plan.llm_config)
         self._frameworks = Frameworks(plan.llm_config)
         self._console = ConsoleRouter("grouped" if plan.captures else "quiet", self._redactor)

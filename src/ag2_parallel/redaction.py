@@ -65,9 +65,12 @@ class Redactor:
     One for each run. Telling it a secret is safe from any thread.
     """
 
-    def __init__(self, extra: Callable[[str], str] | None = None) -> None:
-        """`extra` is the user's own `redact` function, applied first."""
+    def __init__(
+        self, extra: Callable[[str], str] | None = None, *, learnt: Callable[[set[str]], None] = lambda _secrets: None
+    ) -> None:
+        """`extra` is the user's own `redact` function, applied first; `learnt` is told every secret once."""
         self._extra = extra
+        self._tell = learnt
         self._learnt: frozenset[str] = frozenset()
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
@@ -87,6 +90,7 @@ class Redactor:
             self._known |= found
             longest_first = sorted(self._known, key=len, reverse=True)
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._tell(secrets)
             self._harmless = set()  # after the pattern: who still looks with the old one adds to the old set
 
     def text(self, text: str) -> str:

@@ -55,6 +55,7 @@ class RunSide:
         receipts: The effects of a task, by its name; called on threads.
         happened: Told an event: the name of its class, and its fields.
         waited_for: Told for which limit a call waited, and how many seconds.
+        learnt: Told keys that only the attempts' own process has seen, to be masked.
         broke: Told what could not be had in a process, so that the run ends.
         answer: Puts the question of an attempt to a person and waits. On a thread.
         account: The run's, where there is a budget.
@@ -67,6 +68,7 @@ class RunSide:
     receipts: Callable[[str], Receipts]
     happened: Callable[[str, dict[str, Any]], None]
     waited_for: Callable[[str, float], None]
+    learnt: Callable[[tuple[str, ...]], None]
     broke: Callable[[TaskError], None]
     answer: Callable[[wire.Asked, Flight], wire.Answered]
     account: Account | None
@@ -223,6 +225,9 @@ class ProcessRun:
     def _waited_for(self, _process: Any, message: wire.WaitedFor, _inside: Any) -> None:
         self._side.waited_for(message.limit, message.seconds)
 
+    def _learnt(self, _process: Any, message: wire.Learnt, _inside: Any) -> None:
+        self._side.learnt(message.secrets)
+
     def _broke(self, _process: Any, message: wire.RunBroke, _inside: Any) -> None:
         self._side.broke(message.error)
 
@@ -311,6 +316,7 @@ _HANDLERS: Final[dict[type, Callable[[ProcessRun, Any, Any, Any], None]]] = {
     wire.CutOff: ProcessRun._cut_off,  # noqa: SLF001
     wire.Happened: ProcessRun._happened,  # noqa: SLF001
     wire.WaitedFor: ProcessRun._waited_for,  # noqa: SLF001
+    wire.Learnt: ProcessRun._learnt,  # noqa: SLF001
     wire.RunBroke: ProcessRun._broke,  # noqa: SLF001
     wire.Asked: ProcessRun._asked,  # noqa: SLF001
     wire.Find: ProcessRun._on_tape,  # noqa: SLF001

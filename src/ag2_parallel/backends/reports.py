@@ -242,6 +242,14 @@ class RefusedCall:
 
 
 @message
+class Learnt:
+    """Keys that a task's own code uses, to be masked like those that the parent knows."""
+
+    run: str
+    secrets: tuple[str, ...]
+
+
+@message
 class WaitedFor:
     """Calls waited for a limit."""
 

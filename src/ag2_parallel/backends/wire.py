@@ -13,7 +13,7 @@ engine, workers and gate, and asks the parent where those of a whole run are con
       EffectTold ◄────────────────────────────►  Effect                     (effects that happen once)
       Answered ◄──────────────────────────────►  Asked                      (a question to a person)
       Stop, Insist ───────────────────────────►
-               ◄──────────────────────────────   Alive, Progress, Waits, LifeSign, CutOff, Happened, Logged
+               ◄──────────────────────────────   Alive, Progress, Waits, LifeSign, CutOff, Happened, Learnt, Logged
                ◄──────────────────────────────   Ended                      (the attempt is over)
       CloseRun, Quit ─────────────────────────►
 
@@ -57,6 +57,7 @@ from ag2_parallel.backends.reports import (
     Happened,
     HeadersCame,
     Keep,
+    Learnt,
     LifeSign,
     Logged,
     Progress,
@@ -94,6 +95,7 @@ __all__ = [
     "Keep",
     "Kept",
     "Key",
+    "Learnt",
     "LifeSign",
     "Logged",
     "OpenRun",
