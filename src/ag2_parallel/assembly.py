@@ -129,7 +129,7 @@ class ActiveRun(ReadableRun):
                 failed=lambda error: self.run.journal_failed(error),  # noqa: PLW0108 - there is no run yet
             )
             if self._record.goes_on:
-                self._preparation.go_on(self._record.starts_anew)
+                self._preparation.go_on()
         except BaseException:
             self._preparation.close()
             held.end()

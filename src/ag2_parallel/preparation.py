@@ -59,10 +59,10 @@ class Preparation:
         if self._wanted_cassette is not None:
             self.cassette = open_cassette(self._wanted_cassette, self._redactor)
 
-    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
-        """The run had earlier lives; `starts_anew` says which tasks begin from their start."""
+    def go_on(self) -> None:
+        """The run had earlier lives."""
         if self.cassette is not None:
-            self.cassette.go_on(starts_anew)
+            self.cassette.go_on()
 
     def already_used(self, usage: Usage) -> None:
         """What results used that the caller has already counts in the run's budget; on the loop."""

@@ -108,10 +108,6 @@ class RunRecord:
         """Whether the run had earlier lives."""
         return self._resumption is not None and not self._resumption.is_first_life
 
-    def starts_anew(self, name: str) -> bool:
-        """Whether a task that ran in an earlier life replays nothing of that."""
-        return self._resumption is not None and name in self._resumption.anew
-
     def tell(self, run_id: str, emit: Callable[..., None], *, whole: bool) -> None:
         """Say what is kept and what runs again, before anything starts; nothing in a first life."""
         if self._resumption is not None and self.goes_on:

@@ -1,10 +1,11 @@
 """A run with a journal and a cassette that is cut and goes on: the cassette holds what counts of all its lives."""
 
+import itertools
 import threading
 
 import pytest
 
-from ag2_parallel import ParallelAgentRunner, ParallelTask, Record, Replay
+from ag2_parallel import Journal, ParallelAgentRunner, ParallelTask, Record, Replay
 from ag2_parallel.testing import Fault, ModelServer, Reply
 
 
@@ -80,3 +81,36 @@ def test_a_task_that_was_cut_is_played_from_the_calls_of_both_lives(tmp_path, ru
         played = runner(server, journal=None, cassette=Replay(path)).run([ParallelTask("t", run=two_calls)])
         assert server.ledger.count == 2
     assert played["t"].output == whole["t"].output == ["answer to question 0", "answer to question 1"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"), [(False, "answer"), (True, "sk-live-1a2b3c4d")], ids=["none kept", "one kept"]
+)
+def test_calls_that_the_journal_does_not_have_are_played_as_they_were_made_again(tmp_path, runner, calls, words):
+    path, go_on, numbers = tmp_path / "talk.jsonl", threading.Event(), itertools.count(1)
+
+    def chat(ctx):
+        from autogen import AssistantAgent
+
+        agent = AssistantAgent("a", llm_config=ctx.llm_config(config))
+        said = "question 0"
+        for number in range(3):
+            while number == 2 and not go_on.wait(0.01):
+                ctx.check()
+            answer = agent.generate_reply([{"role": "user", "content": f"question {number} after {said}"}])
+            said = answer if isinstance(answer, str) else answer["content"]
+        return said
+
+    def answer(request):
+        number = next(numbers)
+        return Reply(f"{number} {words}" if "question 1" in request.last_text else f"{number}")
+
+    with ModelServer(answer) as server:
+        config, task = server.llm_config(), ParallelTask("t", run=chat)
+        options = {"journal": Journal(tmp_path / "runs.db", calls=calls), "cassette": Record(path)}
+        assert not runner(server, timeout=1, **options).run([task], run_id="one").ok
+        go_on.set()
+        whole = runner(server, **options).run([task], run_id="one")
+        played = runner(server, journal=None, cassette=Replay(path)).run([task])
+    assert whole["t"].replayed_calls == int(calls)
+    assert played["t"].output == whole["t"].output

@@ -86,7 +86,6 @@ class Resumption:
         again: How many tasks run again.
         unfinished: How many of these have no result, since an earlier life ended in their midst.
         changed: Names of tasks that would do something else than before.
-        anew: Names of those that run again from their start, with nothing to replay.
     """
 
     journal: RunJournal
@@ -100,7 +99,6 @@ class Resumption:
     again: int = 0
     unfinished: int = 0
     changed: list[str] = field(default_factory=list)
-    anew: set[str] = field(default_factory=set)
     _earlier: dict[str, EarlierTask] = field(default_factory=dict)
     _stand: set[int] = field(default_factory=set)
 
@@ -164,8 +162,6 @@ class Resumption:
         if not stands:
             self.again += 1
             self.unfinished += earlier.status is None
-            if is_changed or not earlier.cut:
-                self.anew.add(name)
             return replace(new, fingerprint=fingerprint)
         self.kept += 1
         index, depends_on = new.scheduled.index, new.scheduled.depends_on
@@ -222,7 +218,6 @@ class Resumption:
     def _again_after_all(self, given: NewTask, decided: NewTask) -> NewTask:
         self.kept -= 1
         self.again += 1
-        self.anew.add(given.task.name)
         return replace(given, fingerprint=decided.fingerprint)
 
     @property

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ag2_parallel.cassettes import Replay
     from ag2_parallel.gate.attempt_side import AttemptSide
     from ag2_parallel.gate.wire import Sender
+    from ag2_parallel.records import CallRecord
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import TaskError
 
@@ -62,8 +63,11 @@ class Cassette(Protocol):
     def scaled(self, seconds: float) -> float:
         """A wait between two tries."""
 
-    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
-        """The run had earlier lives: what they recorded is kept, but for the tasks that start anew."""
+    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide) -> None:
+        """A call was answered from the journal; on the loop."""
+
+    def go_on(self) -> None:
+        """The run had earlier lives: what they recorded is kept, but for the tasks that make calls in this one."""
 
     def close(self) -> None:
         """The run is over. Blocking."""
@@ -136,6 +140,14 @@ class Recording:
             return answer
 
         return made
+
+    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide) -> None:
+        """See `Cassette`."""
+        exchange = Exchange(task=side.task, digest=asked.digest, asked=asked.content, status=record.status)
+        exchange.headers = [*record.headers]
+        exchange.head_at = record.duration
+        exchange.chunks = [(record.duration, record.body)]
+        self.put(exchange)
 
     def scaled(self, seconds: float) -> float:
         """See `Cassette`."""
@@ -269,7 +281,10 @@ class Playing:
         """See `Cassette`."""
         return seconds / self._speed if self._speed else 0.0
 
-    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
+    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide) -> None:
+        """See `Cassette`."""
+
+    def go_on(self) -> None:
         """See `Cassette`."""
 
     def close(self) -> None:

@@ -111,12 +111,13 @@ def read_cassette(path: str | os.PathLike[str]) -> list[Exchange]:
         lines = [rest]
     _check_header(lines[0] if lines else "", where)
     exchanges: list[Exchange] = []
+    counts_from: dict[str, int] = {}
     for read in _read(lines[1:], where):
         if isinstance(read, Exchange):
             exchanges.append(read)
         else:
-            exchanges = [each for each in exchanges if each.task != read]
-    return exchanges
+            counts_from[read] = len(exchanges)
+    return [each for place, each in enumerate(exchanges) if place >= counts_from.get(each.task, 0)]
 
 
 def _read(lines: list[str], where: str) -> Iterator[Exchange | str]:
@@ -167,16 +168,16 @@ class CassetteWriter:
         self._thread: threading.Thread | None = None
         self._broken = False
         self._closed = False
-        self._starts_anew: Callable[[str], bool] | None = None
+        self._goes_on = False
         self._begun_anew: set[str] = set()
 
-    def go_on(self, starts_anew: Callable[[str], bool]) -> None:
+    def go_on(self) -> None:
         """Keep what is in the file: it is of an earlier life of the run. Before the first exchange.
 
-        Args:
-            starts_anew: Whether a task begins from its start, so that nothing recorded of it counts any more.
+        What it has of a task counts no more from the task's first exchange in this life on: calls that are replayed
+        are exchanges too, and the file and the journal may differ by the calls at which that life ended.
         """
-        self._starts_anew = starts_anew
+        self._goes_on = True
 
     def _opened(self) -> io.FileIO:
         """For its owner alone; each write goes to the end."""
@@ -213,7 +214,7 @@ class CassetteWriter:
 
     def _write(self, exchange: Exchange) -> None:
         file, task = self._begun(), exchange.task
-        if self._starts_anew is not None and task not in self._begun_anew and self._starts_anew(task):
+        if self._goes_on and task not in self._begun_anew:
             self._begun_anew.add(task)
             _append(file, json.dumps({_ANEW: task}))
         _append(file, exchange.line(self._redactor))
@@ -231,7 +232,7 @@ class CassetteWriter:
         """The file, with a header and nothing of an earlier recording, unless that goes on."""
         if self._file is None:
             self._file = self._opened()
-            kept = 0 if self._starts_anew is None else _whole_lines(self._file)
+            kept = _whole_lines(self._file) if self._goes_on else 0
             self._file.truncate(kept)
             if not kept:
                 self._begin(self._file)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from ag2_parallel.gate.digest import digest_of, foreign_content, request_content
+from ag2_parallel.gate.digest import Inquiry, digest_of, foreign_content, request_content
 from ag2_parallel.gate.masking import masked_soon
 from ag2_parallel.gate.sse import EventStream, parsed_object
 from ag2_parallel.gate.wire import Head
@@ -35,12 +35,16 @@ _TELLING: Final = frozenset({"content-type", "x-request-id", "request-id"})
 class Recorder:
     """What one call has to do with its attempt's tape."""
 
-    def __init__(self, attempt: GatedAttempt, content: Any, model: str | None, endpoint: str) -> None:
+    def __init__(
+        self, attempt: GatedAttempt, content: Any, model: str | None, endpoint: str, asked: Inquiry | None
+    ) -> None:
         assert attempt.side.tape is not None
         self._tape: CallTape = attempt.side.tape
         self._redactor = attempt.side.redactor
         self._spawn = attempt.shared.spawn
         self._digest = digest_of(content)
+        self._side = attempt.side
+        self._asked = asked
         self._model = model
         self._endpoint = endpoint
         self._passed: list[bytes] = []
@@ -52,18 +56,22 @@ class Recorder:
         """The recorder of a request; None for what is not recorded. In the worker's thread: long requests take a while."""
         if attempt.side.tape is None or not request.chat:
             return None
-        return cls(attempt, request_content(request), request.model, request.endpoint)
+        return cls(attempt, request_content(request), request.model, request.endpoint, request.asked)
 
     @classmethod
     def of_foreign(cls, attempt: GatedAttempt, model: str | None, endpoint: str, asked: Any) -> Recorder | None:
         """The same of a call that another client sends."""
         if attempt.side.tape is None:
             return None
-        return cls(attempt, foreign_content(model, endpoint, asked), model, endpoint)
+        content, cassette = foreign_content(model, endpoint, asked), attempt.side.cassette
+        return cls(attempt, content, model, endpoint, None if cassette is None else cassette.asked(content))
 
     def found(self) -> CallRecord | None:
         """The record of an earlier life, used with this; None: the call goes live."""
-        return self._tape.find(self._digest)
+        record = self._tape.find(self._digest)
+        if record is not None and self._side.cassette is not None and self._asked is not None:
+            self._side.cassette.replayed(self._asked, record, self._side)
+        return record
 
     def passed(self, chunk: bytes) -> None:
         """The worker gets these bytes of a stream."""
