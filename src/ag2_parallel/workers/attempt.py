@@ -60,9 +60,8 @@ class Attempt:
     @property
     def gate(self) -> AttemptGate:
         """See `ports.AttemptScope`; what a task's code left running gets another one once the attempt is over."""
-        if self._gate is None:
-            self._gate = self._services.open_gate(self.order.index, self._gate_parts)
-        return self._gate
+        self._gate = gate = self._gate or self._services.open_gate(self.order.index, self._gate_parts)
+        return gate  # not the attribute: `release` may come in between
 
     def _gate_parts(self) -> dict[str, Any]:
         """What the gate needs of an attempt; asked with its first model call."""
