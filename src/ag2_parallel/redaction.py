@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MASK: Final = "***"
 
 SECRET_NAMES: Final = re.compile(
-    r"(?:api|access|secret|private|auth)[_-]?(?:key|token|secret)|password|passwd|authorization|credential|(?:^|[_-])(?:token|secret)$",
+    r"(?:api|access|secret|private|auth|subscription)[_-]?(?:key|token|secret)|password|passwd|passphrase|authorization|credential|(?:^|[_-])(?:token|secret)$",
     re.IGNORECASE,
 )
 """Names in a configuration whose values are secrets, whatever they look like."""
@@ -29,7 +29,7 @@ _KEY_SHAPED: Final = re.compile(
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}"  # AWS
     r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"  # JSON web token
     r"|(?<=bearer )[^\s'\"]{8,}"
-    r"|(?<=[?&]key=)[^\s&'\"]{8,}"
+    r"|(?:(?<=[?&]key=)|(?<=[?&]apikey=)|(?<=[?&]api[_-]key=)|(?<=[?&]subscription-key=))[^\s&'\"]{8,}"
     r"|(?<=:\/\/)[^\s:/@'\"]+:[^\s:/@'\"]+(?=@)",  # user:password in an address
     re.IGNORECASE,
 )
@@ -55,6 +55,9 @@ _SHORTEST_INSIDE: Final = 9
 _OFTEN: Final = 40
 _MOST_OFTEN: Final = 2000
 """Texts so short are remembered as harmless, up to so many: roles, names and field names come again in every result."""
+
+_SCHEME: Final = re.compile(r"^\s*(?:bearer|basic|token|apikey)\s+", re.IGNORECASE)
+"""What stands before the key in a header."""
 
 _FOR_URLS: Final = str.maketrans("+/", "-_")
 
@@ -217,7 +220,7 @@ def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
 
 
 def _forms(secret: str) -> set[str]:
-    bare = secret.removeprefix("Bearer ").strip()
+    bare = _SCHEME.sub("", secret, count=1).strip()
     data = bare.encode("utf-8", "surrogatepass")
     encoded = base64.b64encode(data).decode()
     forms = {bare, quote(bare, safe="", errors="surrogatepass"), encoded, encoded.rstrip("=")}

@@ -80,3 +80,23 @@ def test_circles_end():
     redactor = Redactor()
     redactor.learn(config)
     assert redactor.text(KEY) == "***"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"default_headers": {"Authorization": "Basic plainvalue123"}},
+        {"default_headers": {"authorization": "bearer plainvalue123"}},
+        {"default_headers": {"Ocp-Apim-Subscription-Key": "plainvalue123"}},
+        {"passphrase": "plainvalue123"},
+    ],
+)
+def test_keys_of_gateways_are_known(config):
+    redactor = Redactor()
+    redactor.learn(config)
+    assert redactor.text("refused plainvalue123") == "refused ***"
+
+
+@pytest.mark.parametrize("name", ["key", "api_key", "api-key", "apikey", "subscription-key"])
+def test_a_key_in_an_address_is_masked(name):
+    assert masked_text(f"GET http://h/v1?a=1&{name}=plainvalue123&b=2") == f"GET http://h/v1?a=1&{name}=***&b=2"
