@@ -114,3 +114,29 @@ def test_calls_that_the_journal_does_not_have_are_played_as_they_were_made_again
         played = runner(server, journal=None, cassette=Replay(path)).run([task])
     assert whole["t"].replayed_calls == int(calls)
     assert played["t"].output == whole["t"].output
+
+
+def test_a_played_run_goes_on_where_its_journal_ends(tmp_path, runner):
+    path, go_on, numbers = tmp_path / "talk.jsonl", threading.Event(), itertools.count(1)
+    go_on.set()
+
+    def chat(ctx):
+        from autogen import AssistantAgent
+
+        agent = AssistantAgent("a", llm_config=ctx.llm_config(config))
+        said = []
+        for number in range(3):
+            while number == 2 and not go_on.wait(0.01):
+                ctx.check()
+            said.append(agent.generate_reply([{"role": "user", "content": "the same"}]))
+        return [text if isinstance(text, str) else text["content"] for text in said]
+
+    with ModelServer(lambda _request: f"{next(numbers)}") as server:
+        config, task = server.llm_config(), ParallelTask("t", run=chat)
+        assert runner(server, journal=None, cassette=Record(path)).run([task])["t"].output == ["1", "2", "3"]
+        go_on.clear()
+        assert not runner(server, cassette=Replay(path), timeout=1).run([task], run_id="one").ok
+        go_on.set()
+        whole = runner(server, cassette=Replay(path)).run([task], run_id="one")["t"]
+    assert whole.replayed_calls == 2
+    assert whole.output == ["1", "2", "3"]

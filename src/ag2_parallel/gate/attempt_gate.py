@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -91,6 +92,7 @@ class GatedAttempt:
     Attributes:
         was_cut: Whether a cut ended a call in flight.
         filtered: Whether the provider's content filter left nothing of the last answer.
+        replayed: By the request's digest, how often the journal answered it.
     """
 
     def __init__(self, shared: Shared, side: AttemptSide) -> None:
@@ -99,6 +101,7 @@ class GatedAttempt:
         self.shared = shared
         self.side = side
         self.meter = Meter(side.spending)
+        self.replayed: Counter[str] = Counter()
         self._cut: str | None = None
         self._in_flight: set[Call | ForeignCall] = set()
         self._numbers = itertools.count(1)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ag2_parallel.cassettes import Record
@@ -63,8 +63,8 @@ class Cassette(Protocol):
     def scaled(self, seconds: float) -> float:
         """A wait between two tries."""
 
-    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide) -> None:
-        """A call was answered from the journal; on the loop."""
+    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide, place: int) -> None:
+        """A call was answered from the journal, its attempt's `place`-th with this request, from 1; on the loop."""
 
     def go_on(self) -> None:
         """The run had earlier lives: what they recorded is kept, but for the tasks that make calls in this one."""
@@ -141,8 +141,9 @@ class Recording:
 
         return made
 
-    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide) -> None:
+    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide, place: int) -> None:
         """See `Cassette`."""
+        del place
         exchange = Exchange(task=side.task, digest=asked.digest, asked=asked.content, status=record.status)
         exchange.headers = [*record.headers]
         exchange.head_at = record.duration
@@ -213,6 +214,7 @@ class Playing:
         self._left: dict[str, dict[str, deque[Exchange]]] = defaultdict(dict)
         for each in self._exchanges:
             self._left[each.digest].setdefault(each.task, deque()).append(each)
+        self._answered: Counter[tuple[str, str]] = Counter()
 
     def asked(self, content: Any) -> Inquiry:
         """See `Cassette`."""
@@ -232,7 +234,10 @@ class Playing:
             if not by_task.get(task) and (other := next((name for name, left in by_task.items() if left), None)):
                 by_task[task] = by_task.pop(other)
             left = by_task.get(task)
-            return left.popleft() if left else None
+            taken = left.popleft() if left else None
+            if taken is not None and taken.is_answer:
+                self._answered[task, digest] += 1
+            return taken
 
     def missed(self, task: str, asked: Inquiry) -> Exception:
         """The error for a call that is not there. Takes its time."""
@@ -281,8 +286,12 @@ class Playing:
         """See `Cassette`."""
         return seconds / self._speed if self._speed else 0.0
 
-    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide) -> None:
+    def replayed(self, asked: Inquiry, record: CallRecord, side: AttemptSide, place: int) -> None:
         """See `Cassette`."""
+        del record
+        while self._answered[side.task, asked.digest] < place:  # an earlier life took it
+            if self.take(side.task, asked.digest) is None:
+                return
 
     def go_on(self) -> None:
         """See `Cassette`."""

@@ -33,6 +33,7 @@ _VERSION: Final = 1
 _MARK: Final = "ag2_parallel_cassette"
 _ANEW: Final = "began_anew"
 _BLOCK: Final = 1 << 16
+_ERROR: Final = 400
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +59,11 @@ class Exchange:
     head_at: float = 0.0
     chunks: list[tuple[float, bytes]] = field(default_factory=list)
     error: dict[str, Any] | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the call was answered, and whole."""
+        return self.error is None and 0 < self.status < _ERROR
 
     def line(self, redactor: Redactor) -> str:
         """As a line of the file, keys masked."""

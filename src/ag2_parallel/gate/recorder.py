@@ -43,7 +43,7 @@ class Recorder:
         self._redactor = attempt.side.redactor
         self._spawn = attempt.shared.spawn
         self._digest = digest_of(content)
-        self._side = attempt.side
+        self._attempt = attempt
         self._asked = asked
         self._model = model
         self._endpoint = endpoint
@@ -69,8 +69,10 @@ class Recorder:
     def found(self) -> CallRecord | None:
         """The record of an earlier life, used with this; None: the call goes live."""
         record = self._tape.find(self._digest)
-        if record is not None and self._side.cassette is not None and self._asked is not None:
-            self._side.cassette.replayed(self._asked, record, self._side)
+        side = self._attempt.side
+        if record is not None and side.cassette is not None and self._asked is not None:
+            self._attempt.replayed[self._asked.digest] += 1
+            side.cassette.replayed(self._asked, record, side, self._attempt.replayed[self._asked.digest])
         return record
 
     def passed(self, chunk: bytes) -> None:
