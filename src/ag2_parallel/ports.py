@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -14,7 +15,6 @@ from ag2_parallel.async_ports import AsyncAttemptGate, ForeignRecord
 from ag2_parallel.spans import Spans
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from datetime import datetime
 
     import httpx
@@ -219,6 +219,7 @@ class Work:
         fresh: Whether a factory made `agent` for this attempt, so that it may be used as it is.
         ctx: The attempt's context; `ctx.prompt` is rendered.
         scope: The attempt's machinery.
+        at_the_end: Takes what is done once nothing of the task's own looks at the agents any more.
     """
 
     task: ParallelTask
@@ -226,6 +227,7 @@ class Work:
     fresh: bool
     ctx: TaskContext
     scope: AttemptScope
+    at_the_end: ExitStack = field(default_factory=ExitStack)
 
 
 class Framework(Protocol):

@@ -56,3 +56,24 @@ def test_an_agent_that_its_factory_keeps_is_as_ag2_made_it():
     agent.update_max_consecutive_auto_reply(3)
     assert agent.max_consecutive_auto_reply(sender) == 3
     assert "_match_trigger" not in vars(agent)
+
+
+def test_what_accept_looks_at_is_whole():
+    seen = []
+
+    def factory(ctx):
+        agent = ConversableAgent("a", llm_config=ctx.llm_config(config))
+        agent.register_reply(
+            lambda _sender: True,
+            lambda recipient, messages, sender, config: seen.extend([sender, recipient]) or (False, None),
+        )
+        return agent
+
+    def accept(result):
+        user, agent = seen[:2]
+        return [message["content"] for message in user.chat_messages[agent]] == ["x", result.output]
+
+    with ModelServer("fine") as server:
+        config = server.llm_config()
+        result = run(server, ParallelTask("t", "x", agent=factory, accept=accept))["t"]
+    assert result.ok, result.error

@@ -123,10 +123,12 @@ class Attempt:
         ctx = self._context()
         agent, fresh = self._agent(ctx)
         ctx.prompt = rendered(task.prompt, ctx)
-        answer = self._framework_for(agent).run(Work(task=task, agent=agent, fresh=fresh, ctx=ctx, scope=self))
-        self.draft.context = self.draft.context or ctx.context
-        self._accept(answer)
-        return answer
+        work = Work(task=task, agent=agent, fresh=fresh, ctx=ctx, scope=self)
+        with work.at_the_end:
+            answer = self._framework_for(agent).run(work)
+            self.draft.context = self.draft.context or ctx.context
+            self._accept(answer)
+            return answer
 
     def _context(self) -> TaskContext:
         task = self.order.task
@@ -174,8 +176,7 @@ class Attempt:
         raise UnsupportedAgentError(f'task "{self.order.task.name}": {unrunnable(agent)}')
 
     def _accept(self, answer: Answer) -> None:
-        accept = self.order.task.accept
-        if accept is None:
+        if (accept := self.order.task.accept) is None:
             return
         verdict: Any = accept(self._provisional(answer))
         if inspect.iscoroutine(verdict):
@@ -305,8 +306,7 @@ class Attempt:
 
     def remaining(self) -> float | None:
         """See `TaskContext.remaining`."""
-        deadline = self.order.deadline
-        if deadline is None:
+        if (deadline := self.order.deadline) is None:
             return None
         if not self._services.count_waiting:
             limit = self._services.run_limit

@@ -142,9 +142,12 @@ class _Run:
                 draft.chat_history = [dict(message) for message in chat.messages]
                 draft.context = teams.final_context([*team.members.agents, *chat.members]) or self._work.ctx.context
                 draft.last_speaker = _last_speaker(draft.chat_history) or draft.last_speaker
-                for agent in chat.members:
-                    let_go(agent, copied=not self._work.fresh or agent is chat.user)
-                chat.part()
+                self._work.at_the_end.callback(self._part, chat)
+
+    def _part(self, chat: Chat) -> None:
+        for agent in chat.members:
+            let_go(agent, copied=not self._work.fresh or agent is chat.user)
+        chat.part()
 
     def _give_hints(self, team: _Team) -> None:
         """What is allowed and seldom meant, said once a run."""

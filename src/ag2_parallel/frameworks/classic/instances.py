@@ -39,5 +39,5 @@ def let_go(agent: Any, *, copied: bool) -> None:
     if getattr(vars(agent).get("_match_trigger"), "func", None) is _matches:
         del agent._match_trigger  # noqa: SLF001
     limits = agent._max_consecutive_auto_reply_dict  # noqa: SLF001
-    if copied and limits.default_factory == agent.max_consecutive_auto_reply:
+    if copied and getattr(limits, "default_factory", None) == agent.max_consecutive_auto_reply:
         limits.default_factory = partial(int, agent.max_consecutive_auto_reply())
