@@ -114,6 +114,17 @@ def test_a_changed_task_can_be_refused_before_anything_starts(runner, journal):
     assert runner.resume(journal, tasks()).ok  # the run was let go of
 
 
+def test_changed_tasks_of_a_source_that_are_refused_keep_their_results(runner, journal):
+    assert list(runner.stream((each for each in tasks("abc")), run_id="one"))
+    ran.clear()
+    refused = runner.resume(journal, (each for each in [*tasks("a", prompt="another"), *tasks("bc")]), changed="error")
+    assert [str(result.status) for result in refused.values()] == ["failed", "succeeded", "succeeded"]
+    assert "would do something else" in refused["a"].error.message
+    undone = runner.resume(journal, (each for each in tasks("abc")), changed="error")
+    assert [result.output for result in undone.values()] == ["a: p", "b: p", "c: p"]
+    assert ran == []
+
+
 def test_removed_added_and_reordered_tasks(runner, journal):
     """F34."""
     runner.run(tasks("abc"), run_id="one")

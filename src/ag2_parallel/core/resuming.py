@@ -101,6 +101,7 @@ class Resumption:
     changed: list[str] = field(default_factory=list)
     _earlier: dict[str, EarlierTask] = field(default_factory=dict)
     _stand: set[int] = field(default_factory=set)
+    _refusals: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Read what is known. Blocking."""
@@ -129,18 +130,28 @@ class Resumption:
         return decided
 
     def one(self, new: NewTask) -> NewTask:
-        """Decide for a task of a source; with `changed="error"` one that changed fails at once."""
+        """Decide for a task of a source; with `changed="error"` one that changed fails, and the journal keeps what it has."""
         before = len(self.changed)
         decided = self._decided(new, self._loaded_or_failed)
+        if self.policy.changed == "error":
+            if len(self.changed) > before:
+                return self._refused(decided, "would do something else than before")
+            if not self._refusals.isdisjoint(new.scheduled.depends_on):
+                return self._refused(decided, "depends on one that would do something else than before")
         if decided.kept is not None and not self._stand.issuperset(new.scheduled.depends_on):
             decided = self._again_after_all(new, decided)
         if decided.kept is not None:
             self._stand.add(new.scheduled.index)
-        if len(self.changed) == before or self.policy.changed != "error":
-            return decided
-        text = f'task "{new.task.name}" would do something else than before, and changed is "error"'
-        problem = TaskError(type="ConfigurationError", message=text, kind="configuration", retryable=False)
-        return replace(decided, kept=None, scheduled=replace(decided.scheduled, kept=None, problem=problem))
+        return decided
+
+    def _refused(self, new: NewTask, why: str) -> NewTask:
+        """A task that fails in this life alone: it is settled like one whose result stands, so nothing is written down."""
+        name, index = new.task.name, new.scheduled.index
+        self._refusals.add(index)
+        result = _failed(_Place(name, index, None, None, None), f'task "{name}" {why}, and changed is "error"')
+        kept = Kept(name, index, result.status, lambda: result)
+        scheduled = ScheduledTask(index, new.scheduled.depends_on, kept=result.status)
+        return replace(new, judge=None, kept=kept, scheduled=scheduled)
 
     def _decided(self, new: NewTask, load: Callable[[_Place], ParallelTaskResult]) -> NewTask:
         """The task with its fingerprint, and with its result if that stands.
@@ -185,14 +196,7 @@ class Resumption:
         try:
             return self._loaded(place)
         except Exception as error:
-            problem = TaskError(type=type(error).__name__, message=str(error), kind="configuration", retryable=False)
-            return ParallelTaskResult(
-                name=place.name,
-                index=place.number,
-                status=TaskStatus.FAILED,
-                stop_reason="error",
-                error=problem,
-            )
+            return _failed(place, str(error), type(error).__name__)
 
     def _read(self, new: NewTask) -> NewTask:
         """With the result read now, so that a damaged journal is an error before anything starts."""
@@ -246,8 +250,13 @@ class Resumption:
         stand = sum(self._would_stand(task) for task in self._earlier.values())
         unfinished = sum(task.status is None for task in self._earlier.values())
         others = "new or changed" if self.policy.changed == "rerun" else "new"
+        refused = (
+            "; those that changed fail, and the journal keeps what it has of them"
+            if self.policy.changed == "error"
+            else ""
+        )
         counted = _counted(stand, len(self._earlier) - stand, unfinished)
-        return f"{counted}; tasks are read as the run goes, and those that are {others} run too"
+        return f"{counted}; tasks are read as the run goes, and those that are {others} run too{refused}"
 
     def _would_stand(self, earlier: EarlierTask) -> bool:
         """Whether a task keeps its result if it has not changed."""
@@ -258,6 +267,13 @@ class Resumption:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for the metrics."""
         return {"kept": self.kept, "again": self.again, "changed": list(self.changed), "removed": self.removed}
+
+
+def _failed(place: _Place, message: str, kind: str = "ConfigurationError") -> ParallelTaskResult:
+    problem = TaskError(type=kind, message=message, kind="configuration", retryable=False)
+    return ParallelTaskResult(
+        name=place.name, index=place.number, status=TaskStatus.FAILED, stop_reason="error", error=problem
+    )
 
 
 def _counted(stand: int, again: int, unfinished: int) -> str:

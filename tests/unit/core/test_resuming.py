@@ -96,9 +96,16 @@ def test_a_changed_task_can_be_an_error_that_names_all_of_them():
 
 
 def test_a_changed_task_of_a_source_fails_by_itself_where_that_is_an_error():
-    decided = resumption(Stored(a="succeeded"), changed="error").one(new(0, "a", prompt="other"))
-    assert decided.kept is None
-    assert decided.scheduled.problem.kind == "configuration"
+    made = resumption(Stored(a="succeeded", b="succeeded", c="succeeded"), changed="error")
+    refused, dependant, other = (
+        made.one(new(0, "a", prompt="other")),
+        made.one(new(1, "b", (0,))),
+        made.one(new(2, "c")),
+    )
+    assert [each.kept.load().status for each in (refused, dependant)] == ["failed", "failed"]
+    assert refused.kept.load().error.message == 'task "a" would do something else than before, and changed is "error"'
+    assert "depends on one" in dependant.kept.load().error.message
+    assert other.kept.status == "succeeded"
 
 
 def test_a_result_does_not_stand_where_something_it_was_made_from_runs_again():
