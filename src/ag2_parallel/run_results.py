@@ -147,13 +147,14 @@ class RunResults(Mapping[str, ParallelTaskResult]):
 
     @classmethod
     def from_json(cls, source: str | Path) -> RunResults:
-        """The results in a file that `to_json` wrote (a `Path`), or in its text (a `str`).
+        """The results in a file that `to_json` wrote (its path), or in its text (a `str` that begins with a brace).
 
         Raises:
             ValueError: If they are not there; says what is wrong.
             OSError: If the file cannot be read.
         """
-        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         return cls.from_dict(json.loads(text))
 
     def to_json(self, path: str | Path | None = None) -> str:

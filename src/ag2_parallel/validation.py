@@ -194,6 +194,14 @@ def unsupported(task: ParallelTask) -> Problem:
     return Problem(text, UnsupportedAgentError)
 
 
+def has_served(task: str, agent: str) -> str:
+    """The problem of a live agent that a factory made for another task."""
+    return (
+        f'task "{task}": agent "{agent}" was made by a factory for another task and is tied to it; give the task the factory '
+        "itself, or an agent that has served no task"
+    )
+
+
 def unrunnable(agent: object) -> str:
     """Why what a factory returned cannot be run."""
     if isinstance(agent, list | tuple):

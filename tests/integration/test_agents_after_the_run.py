@@ -50,6 +50,15 @@ def test_while_the_runner_is_open_it_answers(server):
         kept[0].generate_reply(MESSAGE)
 
 
+def test_it_is_no_template_for_another_task(server):
+    factory, kept = kept_classic(server, direct=True)
+    assert runner(server).run([ParallelTask("t", "x", agent=factory)]).ok
+    with pytest.raises(
+        ConfigurationError, match=r'^task "other": agent "a" was made by a factory for another task[^\n]*$'
+    ):
+        runner(server).run([ParallelTask("other", "x", agent=kept[0])])
+
+
 def test_an_ag2_agent_too(server):
     import ag2
     from ag2.config import OpenAIConfig
@@ -58,3 +67,5 @@ def test_an_ag2_agent_too(server):
     assert runner(server).run([ParallelTask("t", "x", agent=lambda: agent)]).ok
     with pytest.raises(ConfigurationError, match=OVER):
         asyncio.run(agent.ask("x"))
+    with pytest.raises(ConfigurationError, match=r'^task "other": agent "a" was made by a factory[^\n]*$'):
+        runner(server).run([ParallelTask("other", "x", agent=agent)])

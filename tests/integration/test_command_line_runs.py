@@ -45,6 +45,23 @@ def test_standard_output_has_data_and_nothing_else(folder):
     assert "no such thing" in out
 
 
+def test_results_that_no_table_shows_are_never_lost(folder):
+    tasks = [{"name": f"t{n}", "run": "work:quick", "prompt": str(n)} for n in range(120)]
+    (folder / "t.json").write_text(json.dumps({"tasks": tasks}))
+    code, out, err = run(["run", "t.json", "--run-id", "many"], folder)
+    assert code == 0, err
+    assert "120 results" in out
+    assert "all results are in ag2-parallel-many.jsonl" in err
+    assert {row["output"] for row in rows_of(folder / "ag2-parallel-many.jsonl")} == {f"did {n}" for n in range(120)}
+    (folder / "few.json").write_text(json.dumps({"tasks": tasks[:100]}))
+    assert run(["run", "few.json", "--journal", "r.db"], folder)[0] == 0
+    assert run(["run", "few.json"], folder)[0] == 0
+    assert sorted(path.name for path in folder.glob("ag2-parallel-*")) == ["ag2-parallel-many.jsonl"]
+    assert run(["export", "r.db", "--out", "rows.csv"], folder)[0] == 0
+    with (folder / "rows.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["name"] for row in csv.DictReader(file)} == {f"t{n}" for n in range(100)}
+
+
 @pytest.mark.parametrize(
     ("strategy", "code", "written"),
     [("collect", 1, {"good", "bad", "after"}), ("fail_fast", 1, {"good", "bad", "after"}), ("ignore", 1, {"good"})],

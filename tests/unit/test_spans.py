@@ -124,7 +124,8 @@ def test_results_survive_json_with_their_traces(tmp_path):
     assert again["a"].trace == trace
     assert again["a"].usage == result.usage
     assert again.to_dict() == results.to_dict()
-    assert RunResults.from_json(tmp_path / "r.json").to_dict() == json.loads(results.to_json())
+    for path in (tmp_path / "r.json", str(tmp_path / "r.json")):
+        assert RunResults.from_json(path).to_dict() == json.loads(results.to_json())
     assert "trace" not in repr(result)
 
 

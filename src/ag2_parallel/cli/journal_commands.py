@@ -77,7 +77,9 @@ def add_to(app: typer.Typer, finish: Finish) -> None:
         run: _Run = None,
         *,
         what: Annotated[What, typer.Option(help="What of the run.")] = What.TASKS,
-        form: Annotated[Rows, typer.Option("--format", help="In which form.")] = Rows.JSONL,
+        form: Annotated[
+            Rows | None, typer.Option("--format", help="In which form; default: that of --out's ending, else jsonl.")
+        ] = None,
         out: Annotated[Path | None, typer.Option(help="Into this file; default: standard output.")] = None,
     ) -> None:
         """Everything of a run, for other programs."""
@@ -124,12 +126,15 @@ def _show(journal: Path, run: str | None, task: str | None, form: Shown) -> int:
     return exit_codes.OK
 
 
-def _export(journal: Path, run: str | None, what: What, form: Rows, out: Path | None) -> int:
+def _export(journal: Path, run: str | None, what: What, form: Rows | None, out: Path | None) -> int:
     from ag2_parallel.cli.rows_out import write_rows
     from ag2_parallel.journal.exporting import exported_rows
     from ag2_parallel.journal.housekeeping import find_run
     from ag2_parallel.journal.sqlite import SqliteJournal
 
+    if form is None:
+        ending = "" if out is None else out.suffix.lower().removeprefix(".")
+        form = Rows(ending) if ending in set(Rows) else Rows.JSONL
     store = SqliteJournal(journal)
     write_rows(exported_rows(store, find_run(store, run), what.value), form.value, out)
     return exit_codes.OK

@@ -13,8 +13,9 @@ from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.canary import canary, refusal
 from ag2_parallel.cli.found_tasks import found
 from ag2_parallel.cli.frame import say
+from ag2_parallel.cli.output.kept_aside import KeptAside
 from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
-from ag2_parallel.cli.output.standard_output import data_alone, printer
+from ag2_parallel.cli.output.standard_output import SHOWN, data_alone, printer
 from ag2_parallel.cli.output.writers import JsonLines, writer_for
 from ag2_parallel.cli.task_files.plan import read_plan
 from ag2_parallel.core.resuming import ResumePolicy
@@ -106,6 +107,8 @@ class _Session:
         self._writers: list[Writer] = [printer(settings.form, stdout)]
         if settings.out is not None:
             self._writers.append(writer_for(settings.out, overwrite=settings.overwrite))
+        elif journal is None and settings.form == "table":
+            self._writers.append(KeptAside(self._run_id, SHOWN, say))
         self._busy: Writer | None = None
         self._failed = 0
         self._journal = None if journal is None else os.fspath(getattr(journal, "path", journal))

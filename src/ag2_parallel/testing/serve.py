@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def serve(server_class: type[ModelServer], arguments: Sequence[str] | None = None) -> int:
-    """Serve until standard input ends or SIGTERM comes; the address goes to standard output as one JSON line.
+    """Serve until Ctrl-C or SIGTERM comes, or standard input ends where that is wanted; the address goes to standard output as one JSON line.
 
     Args:
         server_class: `ModelServer`; handed over by the program itself, so that no module needs another in a circle.
@@ -40,6 +41,8 @@ def serve(server_class: type[ModelServer], arguments: Sequence[str] | None = Non
     ):
         sys.stdout.write(json.dumps({"base_url": server.base_url}) + "\n")
         sys.stdout.flush()
+        if not options.until_stdin_ends:
+            threading.Event().wait()
         while os.read(sys.stdin.fileno(), 4096):
             pass
     return 0
@@ -48,7 +51,10 @@ def serve(server_class: type[ModelServer], arguments: Sequence[str] | None = Non
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m ag2_parallel.testing.model_server",
-        description="Serve scripted answers over the OpenAI chat protocol until standard input ends.",
+        description="Serve scripted answers over the OpenAI chat protocol until Ctrl-C.",
+    )
+    parser.add_argument(
+        "--until-stdin-ends", action="store_true", help="end with standard input: with the program that started this"
     )
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0: any free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")

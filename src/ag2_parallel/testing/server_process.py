@@ -81,7 +81,8 @@ class ModelServerProcess:
         """Start the child; returns when it serves. Does nothing if it runs."""
         if self._process is not None:
             return self
-        command = [sys.executable, "-m", "ag2_parallel.testing.model_server", *self._arguments]
+        command = [sys.executable, "-m", "ag2_parallel.testing.model_server", "--until-stdin-ends"]
+        command += self._arguments
         process = subprocess.Popen(  # noqa: S603 - our own module under this interpreter
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment(), text=True
         )

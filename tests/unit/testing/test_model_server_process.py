@@ -22,6 +22,7 @@ def ask(base_url):
 @pytest.fixture
 def program():
     command = [sys.executable, "-m", MODULE, "--port", "0", "--latency", "0", "--reply", "hi", "--no-usage"]
+    command.append("--until-stdin-ends")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         yield process
         process.stdin.close()
@@ -46,6 +47,15 @@ def test_it_ends_on_sigterm(program):
     program.send_signal(signal.SIGTERM)
     assert program.wait(20) == 0
     assert program.stderr.read() == b""
+
+
+def test_in_the_background_of_a_shell_it_serves_until_a_signal_comes():
+    command = [sys.executable, "-m", MODULE, "--reply", "hi"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        base_url = json.loads(process.stdout.readline())["base_url"]
+        assert ask(base_url)["choices"][0]["message"]["content"] == "hi"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
 
 
 def test_the_context_manager_offers_it_to_benchmarks():

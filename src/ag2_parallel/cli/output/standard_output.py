@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ag2_parallel.cli.output.writers import Writer
 
-_SHOWN: Final = 100
+SHOWN: Final = 100
 """Lines of a table; of a larger run the first failures and a count."""
 
 
@@ -83,9 +83,9 @@ class PrintedTable:
         if told is None:
             told = row["stop_reason"] or ""
         shown = (row["index"], row["name"], row["status"], f"{row['duration']:.1f} s", short(told))
-        if self._count <= _SHOWN:
+        if self._count <= SHOWN:
             self._rows.append(shown)
-        if row["status"] != "succeeded" and len(self._bad) < _SHOWN:
+        if row["status"] != "succeeded" and len(self._bad) < SHOWN:
             self._bad.append(shown)
 
     def close(self, summary: Mapping[str, Any]) -> None:  # noqa: ARG002 - see `Writer`
@@ -93,7 +93,7 @@ class PrintedTable:
         from rich.console import Console
         from rich.table import Table
 
-        rows = self._rows if self._count <= _SHOWN else self._bad
+        rows = self._rows if self._count <= SHOWN else self._bad
         table = Table()
         for heading in ("task", "status", "time", "output or error"):
             table.add_column(heading, justify="right" if heading == "time" else "left", overflow="fold")
@@ -104,7 +104,7 @@ class PrintedTable:
         console = Console(file=self._stdout, highlight=False)
         if rows:
             console.print(table)
-        if self._count > _SHOWN:
+        if self._count > SHOWN:
             console.print(f"{self._count} results; {len(self._bad)} that did not succeed are shown", markup=False)
 
 

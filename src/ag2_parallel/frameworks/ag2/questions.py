@@ -30,6 +30,11 @@ def route_questions(agent: Any, scope: AttemptScope, task_name: str) -> None:
         agent._hitl_hook = _Hook(scope, task_name).of_a_turn  # noqa: SLF001 - `Agent.hitl_hook` makes an argument model of pydantic's
 
 
+def has_served(agent: Any) -> bool:
+    """Whether an agent is, or was, an attempt's own: a factory made it for that, and somebody kept it."""
+    return isinstance(getattr(getattr(agent, "_hitl_hook", None), "__self__", None), _Hook)
+
+
 class _Hook:
     """What AG2 makes of a hook, for one attempt."""
 

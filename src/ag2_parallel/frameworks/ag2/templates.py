@@ -6,7 +6,9 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
+from ag2_parallel import validation
 from ag2_parallel.errors import UnsupportedAgentError
+from ag2_parallel.frameworks.ag2.questions import has_served
 
 
 class Templates:
@@ -19,6 +21,8 @@ class Templates:
 
     def refusals(self, task_name: str, root: Any) -> list[str]:
         """Why a live agent or team cannot be copied."""
+        if has_served(root):
+            return [validation.has_served(task_name, root.name)]
         return [
             f'task "{task_name}": its agent cannot be copied for each attempt: {refusal}'
             for refusal in self._of(root).refusals

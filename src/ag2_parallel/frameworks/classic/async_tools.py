@@ -29,6 +29,11 @@ def adopt(agent: Any, scope: AttemptScope, task_name: str) -> None:
     agent._function_map = _WatchedFunctions(agent._function_map, scope, task_name, agent.name)  # noqa: SLF001
 
 
+def has_served(agent: Any) -> bool:
+    """Whether an agent is, or was, an attempt's own: a factory made it for that, and somebody kept it."""
+    return isinstance(agent._function_map, _WatchedFunctions)  # noqa: SLF001
+
+
 class _WatchedFunctions(dict[str, Callable[..., Any]]):
     """An agent's functions by name; what is got from it to be called reports its failures."""
 

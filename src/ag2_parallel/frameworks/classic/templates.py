@@ -7,8 +7,11 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final
 
+from ag2_parallel import validation
 from ag2_parallel.errors import UnsupportedAgentError
+from ag2_parallel.frameworks.classic.async_tools import has_served
 from ag2_parallel.frameworks.classic.build import DEFAULT_NAME, build_agent, fingerprint
+from ag2_parallel.frameworks.classic.members import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +35,9 @@ class Templates:
 
     def refusals(self, task_name: str, root: Any) -> list[str]:
         """Why a live agent or team cannot be copied."""
+        served = [agent.name for agent in members_of(root).agents if has_served(agent)]
+        if served:
+            return [validation.has_served(task_name, name) for name in served]
         return [
             f'task "{task_name}": its agent cannot be copied for each attempt: {refusal}'
             for refusal in self._of(root).refusals
