@@ -231,3 +231,15 @@ def test_shared_problems_of_few_tasks_are_all_named():
     with pytest.raises(ConfigurationError, match='task "a" and 3 more tasks: prompt') as caught:
         ParallelAgentRunner(progress=False).run([*tasks, ParallelTask("d", 5, {})])
     assert len(caught.value.problems) == 4
+
+
+def test_the_cause_that_failures_have_in_common_is_told_once(tmp_path):
+    config = {"model": "m", "api_key": "none", "base_url": "http://127.0.0.1:9/v1"}
+    alike = [{"name": f"t{n}", "prompt": "x", "agent_config": {"llm_config": config}} for n in range(4)]
+    (tmp_path / "work.py").write_text(CODE)
+    other = {"name": "other", "run": "work:broken", "prompt": "x"}
+    (tmp_path / "t.json").write_text(json.dumps({"options": {"model_retry": 1}, "tasks": [*alike, other]}))
+    code, _, err = run(["run", "t.json"], tmp_path)
+    assert code == 1
+    assert "ag2-parallel: 4 of 5 failures are alike (connection), such as: " in err
+    assert "Connect call failed" in err.partition("are alike")[2]

@@ -13,6 +13,7 @@ from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.canary import canary, refusal
 from ag2_parallel.cli.found_tasks import found
 from ag2_parallel.cli.frame import say
+from ag2_parallel.cli.output.causes import Causes
 from ag2_parallel.cli.output.kept_aside import KeptAside
 from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
 from ag2_parallel.cli.output.standard_output import SHOWN, data_alone, printer
@@ -111,6 +112,7 @@ class _Session:
             self._writers.append(KeptAside(self._run_id, SHOWN, say))
         self._busy: Writer | None = None
         self._failed = 0
+        self._causes = Causes()
         self._journal = None if journal is None else os.fspath(getattr(journal, "path", journal))
         self._drawn: list[ParallelTaskResult] = []
         self._undrawn = False
@@ -173,6 +175,7 @@ class _Session:
 
     def _take(self, result: ParallelTaskResult) -> None:
         self._failed += not result.ok
+        self._causes.take(result)
         if self._settings.timeline is not None:
             self._drawn.append(result)
         if not result.ok and self._only_succeeded:
@@ -208,6 +211,9 @@ class _Session:
             writer.close(summary)
             if isinstance(writer, JsonLines) and writer.repaired:
                 say(f"{self._settings.out} ended in half a line of {writer.repaired} bytes, which was cut off")
+        common = self._causes.told()
+        if common is not None:
+            say(common)
         if self._settings.timeline is not None:
             self._draw(self._settings.timeline, results)
 
