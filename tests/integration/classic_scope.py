@@ -221,7 +221,7 @@ def attempt(task, agent=None, *, tmp_path, framework=None, fresh=True, scope=Non
         context=context,
         upstream={},
         resources={},
-        directory=tmp_path / "run" / "task-0",
+        directory=lambda: tmp_path / "run" / "task-0",
         services=Services(scope, framework),
     )
     ctx.prompt = task.prompt

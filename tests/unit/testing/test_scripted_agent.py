@@ -39,7 +39,7 @@ def context(services, tmp_path):
             context={},
             upstream={},
             resources={},
-            directory=tmp_path,
+            directory=lambda: tmp_path,
             services=services,
         )
 
