@@ -40,7 +40,7 @@ browser: # the browser that the report page is tested in, on Debian and its kin
 test: $(LOCAL) browser # all tests; the core of them with each line of AG2 alone, and on every other supported Python
 	$(BIN)/pytest -m $(SIDE_BY_SIDE) -q -n 2 || { echo 'what failed beside other tests is tried once more, alone'; \
 	  $(BIN)/pytest -m $(SIDE_BY_SIDE) -q --last-failed --last-failed-no-failures none; }
-	$(BIN)/pytest -m ray -q
+	$(BIN)/pytest -m 'ray and not soak' -q
 	$(BIN)/pytest -m 'real_model and not soak' -q
 	$(BIN)/python tests/lines_alone.py
 	$(BIN)/python tests/supported_pythons.py
