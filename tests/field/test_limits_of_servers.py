@@ -97,7 +97,7 @@ class TestTooMuch:
 
     @pytest.mark.parametrize("number", range(len(HINTS)))
     def test_all_succeed_without_a_storm(self, line, number, soak):
-        count, workers, per = (100, 50, 2.0) if soak else (80, 40, 0.8)
+        count, workers, per = (100, 50, 2.0) if soak else (80, 50, 0.8)
         server_side = BusyServer(20, per, self.HINTS[number])
         with ModelServer(server_side) as server:
             tasks = [ParallelTask(f"t{each}", "x", agent=line.ok(server)) for each in range(count)]
