@@ -218,4 +218,4 @@ with open(os.environ["FIGURES"], "w") as file:
     terminal = Terminal(code, FIGURES=os.fspath(figures))
     assert terminal.run() == 0
     without, shown = map(float, figures.read_text().split())
-    assert shown < 2 * without
+    assert shown < 1.6 * without

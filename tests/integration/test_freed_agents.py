@@ -22,21 +22,22 @@ def run(server, *tasks):
     return ParallelAgentRunner(2, progress=False, llm_config=server.llm_config()).run(list(tasks))
 
 
+made = []
+"""Weak references to the copies that were asked, and to who asked them."""
+
+
+class Noted(AssistantAgent):
+    def receive(self, message, sender, *args, **options):
+        made.extend(map(weakref.ref, (self, sender)))
+        return super().receive(message, sender, *args, **options)
+
+
 @pytest.mark.usefixtures("no_collector")
 def test_copies_are_freed_with_their_task():
     with ModelServer("fine") as server:
-        template = AssistantAgent("of_a_task", llm_config=server.llm_config())
-        made = []
-        original = ConversableAgent.initiate_chat
-
-        def noting(self, recipient, **options):
-            if recipient.name == "of_a_task":
-                made.extend(map(weakref.ref, (self, recipient)))
-            return original(self, recipient, **options)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ConversableAgent, "initiate_chat", noting)
-            results = run(server, *[ParallelTask(f"t{n}", "x", agent=template) for n in range(6)])
+        template = Noted("a", llm_config=server.llm_config())
+        made.clear()
+        results = run(server, *[ParallelTask(f"t{n}", "x", agent=template) for n in range(6)])
     assert results.ok
     assert len(made) == 12
     assert [each() for each in made if each() is not None] == []

@@ -114,19 +114,6 @@ def usage_of(tallies: Iterable[CallTally]) -> Usage:
 
 
 def _sum(tallies: list[CallTally]) -> Usage:
-    if len(tallies) == 1:
-        one = tallies[0]
-        return Usage(
-            prompt_tokens=one.prompt,
-            completion_tokens=one.completion,
-            cached_tokens=one.cached,
-            calls=one.answered,
-            retried_calls=one.retried,
-            replayed_calls=one.replayed,
-            unreported_calls=one.unreported,
-            estimated_tokens=one.estimated,
-            cost=one.cost(),
-        )
     costs = [tally.cost() for tally in tallies]
     known = [cost for cost in costs if cost is not None]
     return Usage(
