@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("ag2_parallel")
 
+_STARTS_AT_ONCE = 16
+"""A thread holds the engine up until its agents are built: what the ones before it ask for goes in between."""
+
 _LEFT_TO_WRITE = 0.2
 """Seconds after the grace that a stopped run waits for its journal."""
 
@@ -189,6 +192,7 @@ class ActiveRun(ReadableRun):
             breaker=options.breaker,
             count_waiting=options.count_waiting,
             insist_for=options.insist_for,
+            starts_at_once=_STARTS_AT_ONCE,
         )
         started = machinery.clock.monotonic()
         self.run = Run(

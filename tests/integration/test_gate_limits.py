@@ -159,6 +159,15 @@ def test_tokens_used_beyond_the_reservation_are_owed(engine):
         assert second - first >= 0.25
 
 
+def test_calls_go_while_other_tasks_are_still_being_started():
+    seen = []
+    with ModelServer("x") as server:
+        assert run_calls(server, 300, observers=[lambda event: seen.append(type(event).__name__)]).ok
+    started = [place for place, name in enumerate(seen) if name == "AttemptStarted"]
+    assert len(started) == 300
+    assert seen.index("ModelCallStarted") < started[-1]
+
+
 def test_limits_outlive_a_run_of_a_kept_runner():
     with ModelServer("x") as server:
         limit = RateLimit(requests=2, per=1)

@@ -29,7 +29,7 @@ The parts, each with its own concern:
     Decisions what a failure, a limit and a stop lead to
     Schedule  takes what happened, starts what can start, sees the end
 
-Every method first notes what happened and what follows from it, then starts what can start, so
+Every method first notes what happened and what follows from it, then starts what can start, or the first few of it, so
 starts come last among its commands; then it looks whether the run is at its end. `Stopping` comes
 before what it leads to, `Stop` and `Ended` before the `Settle` or `Retry` of the same attempt, and
 the `Settle` of a task before those of its dependants. Only `add` and a stop are linear in the
@@ -50,6 +50,7 @@ from ag2_parallel.core.backlog import Backlog
 from ag2_parallel.core.commands import Finish, Start
 from ag2_parallel.core.decisions import OUT_OF_TIME, Decisions
 from ag2_parallel.core.scheduled import ScheduledTask, SchedulePolicy, Verdict
+from ag2_parallel.core.standing import Standing
 from ag2_parallel.core.timers import Alarm, Timers
 from ag2_parallel.core.transitions import AttemptState, IllegalTransitionError, TaskEvent, TaskState
 from ag2_parallel.results import TaskError, TaskStatus
@@ -70,7 +71,7 @@ _HOLD: Final = 1.0
 """Seconds until a start is tried again where no thread could be had and none is going to come free."""
 
 
-class Schedule:
+class Schedule(Standing):
     """Decides what starts, stops, is tried again and settles; see the theory of operation above."""
 
     def __init__(self, policy: SchedulePolicy, now: float, rng: random.Random) -> None:
@@ -88,6 +89,7 @@ class Schedule:
         self._paused: set[str] = set()
         self._hold: Entry | None = None
         self._patience: Entry | None = None
+        self._more: Entry | None = None
         self._handlers: dict[Alarm, Callable[[Any, float, list[Command]], None]] = {
             Alarm.RUN_LIMIT: self._run_limit_up,
             Alarm.TASK_LIMIT: self._decisions.task_limit,
@@ -99,6 +101,7 @@ class Schedule:
             Alarm.HOLD: self._hold_over,
             Alarm.PATIENCE: self._patience_over,
             Alarm.PROBE: lambda circuit, _now, _out: circuit.probe_due(),
+            Alarm.MORE: self._more_due,
         }
         self._run_limit = None if policy.run_timeout is None else now + policy.run_timeout
         if self._run_limit is not None:
@@ -241,56 +244,6 @@ class Schedule:
         self._max_workers = max(1, count)
         return self._proceed(now, [])
 
-    # ---- where it stands
-
-    @property
-    def added(self) -> int:
-        """Tasks that came in."""
-        return self._backlog.added
-
-    @property
-    def settled(self) -> int:
-        """Tasks whose outcome is decided."""
-        return self._backlog.settled
-
-    @property
-    def running(self) -> int:
-        """Attempts that hold a slot."""
-        return self._attempts.running
-
-    @property
-    def waiting_count(self) -> int:
-        """Tasks neither running nor settled: blocked, ready, unwinding or in backoff."""
-        return self._backlog.added - self._backlog.settled - self._attempts.running
-
-    @property
-    def abandoned(self) -> int:
-        """Attempts that were given up and have not come back."""
-        return self._attempts.abandoned
-
-    @property
-    def peak_running(self) -> int:
-        """The most attempts that held a slot at once."""
-        return self._attempts.peak
-
-    @property
-    def max_workers(self) -> int:
-        """How many attempts may hold a slot now."""
-        return self._max_workers
-
-    @property
-    def finished(self) -> bool:
-        """Whether `Finish` was given."""
-        return self._finished
-
-    def status_of(self, index: int) -> TaskStatus | None:
-        """A task's status, None until it is settled."""
-        return self._backlog.status_of(index)
-
-    def counts(self) -> dict[TaskStatus, int]:
-        """How many tasks settled with each status."""
-        return self._backlog.counts()
-
     # ---- what starts, and the end
 
     def _proceed(self, now: float, out: list[Command]) -> list[Command]:
@@ -308,8 +261,11 @@ class Schedule:
     def _fill(self, now: float, out: list[Command]) -> None:
         if self._run_limit is not None and now >= self._run_limit:
             return  # its alarm is about to stop the run
-        circuit = self._decisions.circuit
+        circuit, room = self._decisions.circuit, self._policy.starts_at_once
         while self._backlog.ready and self._attempts.running < self._max_workers and circuit.lets_start:
+            if room == 0:
+                self._more = self._more or self._timers.arm(now, Alarm.MORE, self)
+                return
             if self._blocked:
                 if self._patience is None:
                     self._patience = self._timers.arm(now + self._policy.abandoned_patience, Alarm.PATIENCE, self)
@@ -321,6 +277,7 @@ class Schedule:
                     return
             else:
                 self._start(record, now, out)
+                room = room and room - 1
 
     def _start(self, record: TaskRecord, now: float, out: list[Command]) -> None:
         record.move(TaskEvent.STARTED)
@@ -338,6 +295,9 @@ class Schedule:
 
     def _hold_over(self, _target: object, _now: float, _out: list[Command]) -> None:
         self._hold = None
+
+    def _more_due(self, _target: object, _now: float, _out: list[Command]) -> None:
+        self._more = None
 
     def _patience_over(self, _target: object, now: float, out: list[Command]) -> None:
         self._patience = None

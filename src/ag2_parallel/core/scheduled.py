@@ -66,6 +66,7 @@ class SchedulePolicy:
         insist_for: Seconds from insisting to giving up.
         breaker: What happens when task after task fails for one cause; None: nothing.
         count_waiting: Whether waiting for limits, and backoff, counts in the limits of tasks and attempts.
+        starts_at_once: The most attempts that one answer starts; the next `tick`, due at once, goes on. None: all that can.
     """
 
     max_workers: int
@@ -77,6 +78,7 @@ class SchedulePolicy:
     insist_for: float = 0.1
     breaker: Breaker | None = None
     count_waiting: bool = True
+    starts_at_once: int | None = None
 
 
 class Verdict(NamedTuple):

@@ -24,6 +24,7 @@ class Alarm(IntEnum):
     HOLD = 7
     PATIENCE = 8
     PROBE = 9
+    MORE = 10
 
 
 class Timers:

@@ -2,8 +2,9 @@
 
 Calls that are on their way and young may all be refused, so they are few: sixteen at first, and
 as many as there are proven ones later on, soon twice as many. A call is proven once it was answered, or once
-nothing came of it for a tenth of a second, or for ten times as long as the slowest answer so far took: refusals are
-quick, answers need not be. Sixteen, thirty, seventy: a thousand are on their way within half a second.
+nothing came of it for a tenth of a second, or for ten times as long as the slowest quick answer so far took: refusals are
+quick, answers need not be. An answer that took longer than three tenths of a second is a model's time, and says nothing of how
+soon a refusal would be here. Sixteen, thirty, seventy: a thousand are on their way within half a second.
 
 Time in which nobody looked counts for half of that at most: where the machine is too busy to look, refusals lie there unread.
 """
@@ -18,6 +19,7 @@ from ag2_parallel.gate.rate import AT_ONCE
 _YOUNG: Final = 0.1
 _YOUNG_AT_MOST: Final = 1.0
 _SLOWER: Final = 10.0
+_QUICK: Final = 0.3
 _FIRST: Final = 16
 _SPARED: Final = 24
 _WARM: Final = 2000
@@ -62,7 +64,8 @@ class ColdStart:
     def answered(self, seconds: float) -> None:
         """A call was answered after so many seconds, and not refused."""
         self._answered += 1
-        self._age = min(max(self._age, _SLOWER * seconds), _YOUNG_AT_MOST)
+        if seconds < _QUICK:
+            self._age = min(max(self._age, _SLOWER * seconds), _YOUNG_AT_MOST)
 
     def _look(self, now: float) -> None:
         self._time += min(now - self._looked_at, self._age / 2)

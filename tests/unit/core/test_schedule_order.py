@@ -41,6 +41,23 @@ def test_no_more_run_than_there_are_slots():
     assert run.schedule.peak_running == 2
 
 
+def test_many_starts_come_in_several_answers_one_right_after_the_other():
+    run = Script(max_workers=5, starts_at_once=2)
+    assert started(run.add(*map(task, range(6)))) == [0, 1]
+    assert run.schedule.next_wake() == run.now
+    assert started(run.succeeds(0)) == [2, 3], "what happens in between is answered at once"
+    assert started(run.at(run.now)) == [4, 5]
+    assert run.schedule.next_wake() is None
+
+
+def test_what_has_not_started_yet_does_not_start_once_the_run_stops():
+    run = Script(max_workers=3, starts_at_once=1)
+    run.add(*map(task, range(3)))
+    commands = run.stop(stop_running=False)
+    assert settled(commands) == [skipped(1, "cancelled"), skipped(2, "cancelled")]
+    assert started(run.at(run.now)) == []
+
+
 def test_higher_priority_first_then_input_order():
     run = Script()
     commands = run.add(task(0), task(1, priority=-1), task(2, priority=5), task(3), task(4, priority=5))
