@@ -152,6 +152,9 @@ class ContextServices(Protocol):
     def llm_config(self, config: Any) -> Any:
         """A copy of a model configuration that goes through the gate."""
 
+    def directory(self) -> Path:
+        """Where the task's own folder is, or will be."""
+
 
 class TaskContext:
     """What a task's own code is given: a factory, a `run` function, a prompt function.
@@ -178,7 +181,6 @@ class TaskContext:
         context: dict[str, Any],
         upstream: Mapping[str, ParallelTaskResult],
         resources: Mapping[str, Any],
-        directory: Callable[[], Path],
         services: ContextServices,
     ) -> None:
         """Made by the machinery, one for each attempt."""
@@ -191,7 +193,6 @@ class TaskContext:
         self.attempt = attempt
         self.upstream = upstream
         self.resources = resources
-        self._find_directory = directory
         self._directory: Path | None = None
         self._services = services
 
@@ -199,7 +200,7 @@ class TaskContext:
     def directory(self) -> Path:
         """The task's own folder, made on first use for its owner alone and never deleted by us."""
         if self._directory is None:
-            own = self._find_directory()
+            own = self._services.directory()
             for folder in (own.parent, own):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._directory = own

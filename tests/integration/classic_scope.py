@@ -175,9 +175,13 @@ class Scope:
 class Services:
     """What stands behind the context."""
 
-    def __init__(self, scope, framework):
+    def __init__(self, scope, framework, folder):
         self._scope = scope
         self._framework = framework
+        self._folder = folder
+
+    def directory(self):
+        return self._folder
 
     def remaining(self):
         return None
@@ -221,8 +225,7 @@ def attempt(task, agent=None, *, tmp_path, framework=None, fresh=True, scope=Non
         context=context,
         upstream={},
         resources={},
-        directory=lambda: tmp_path / "run" / "task-0",
-        services=Services(scope, framework),
+        services=Services(scope, framework, tmp_path / "run" / "task-0"),
     )
     ctx.prompt = task.prompt
     made = agent(ctx) if fresh and callable(agent) and not hasattr(agent, "name") else agent

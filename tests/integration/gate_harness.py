@@ -34,18 +34,8 @@ class GateHarness:
         self.gate = Gate(self.loop, self.loop.call_soon_threadsafe, spawn, clock or SystemClock(), random.Random(7))
 
     def attempt(self, retry=FAST, *, remaining=lambda: None, check_call=lambda: None, observed=True, **options):
-        notes = Notes()
-        gate = self.gate.open_attempt(
-            retry=retry,
-            redactor=Redactor(),
-            remaining=remaining,
-            check_call=check_call,
-            alive=notes.alive,
-            waiting=notes.waiting,
-            emit=notes.emit,
-            observed=lambda: observed,
-            **options,
-        )
+        notes = Notes(remaining, check_call, observed=observed)
+        gate = self.gate.open_attempt(retry=retry, redactor=Redactor(), owner=notes, **options)
         gate.notes = notes
         return gate
 
@@ -77,26 +67,39 @@ class GateHarness:
 
 
 class Notes:
-    """What the gate told an attempt."""
+    """An attempt that notes what the gate tells it."""
 
-    def __init__(self):
+    def __init__(self, remaining=lambda: None, check_call=lambda: None, *, observed=False):
+        self.patience, self.check_call, self.observed = remaining, check_call, observed
         self.events = []
         self.waits = []
         self.signs = 0
         self.waits_now = threading.Event()
         self.alive_now = threading.Event()
 
-    def alive(self):
+    def sign_of_life(self):
         self.signs += 1
         self.alive_now.set()
 
-    def waiting(self, on):
+    def call_waits(self, on):
         self.waits.append(on)
         if on:
             self.waits_now.set()
 
     def emit(self, event, **fields):
         self.events.append(event(run_id="r", **fields))
+
+    def observes_calls(self):
+        return self.observed
+
+    def cut_off(self, kind, message):
+        """Nothing more is asked of it."""
+
+    def fail(self, error):
+        """Its task's result is nobody's concern here."""
+
+    def speaker(self):
+        return None
 
     def named(self, name):
         return [event for event in self.events if event.type == name]

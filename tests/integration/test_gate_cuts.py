@@ -8,7 +8,7 @@ import time
 
 import openai
 import pytest
-from gate_harness import FAST, HELLO, InThread, ask, client, harness, spawn
+from gate_harness import FAST, HELLO, InThread, Notes, ask, client, harness, spawn
 
 from ag2_parallel.core.clock import SystemClock
 from ag2_parallel.errors import TaskStopped
@@ -156,16 +156,7 @@ def test_closing_the_gate_ends_what_is_left():
 def test_a_gate_whose_loop_has_gone_refuses():
     loop = asyncio.new_event_loop()
     gate = Gate(loop, loop.call_soon_threadsafe, spawn, SystemClock())
-    attempt = gate.open_attempt(
-        retry=RetryPolicy(1),
-        redactor=Redactor(),
-        remaining=lambda: None,
-        check_call=lambda: None,
-        alive=lambda: None,
-        waiting=lambda on: None,
-        emit=lambda *_, **__: None,
-        observed=lambda: False,
-    )
+    attempt = gate.open_attempt(retry=RetryPolicy(1), redactor=Redactor(), owner=Notes())
     loop.close()
     with pytest.raises(TaskStopped):
         attempt.http_client().get("http://127.0.0.1:9")

@@ -26,7 +26,7 @@ async def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> t
         TaskStopped: Once the attempt has to end.
         httpx.HTTPError: What came in place of an answer.
     """
-    attempt.side.check_call()
+    attempt.side.owner.check_call()
     relay = AsyncRelay(attempt.shared.post, asyncio.get_running_loop())
     call = attempt.call(request, terms, relay)
     answer = AnswerBytes(attempt, call, relay)

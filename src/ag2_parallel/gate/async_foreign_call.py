@@ -100,7 +100,7 @@ class AsyncForeignCall(ForeignCall):
 
     async def _soon(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """On the private loop: have a step done on the engine loop and await it. A cut raises `TaskStopped`."""
-        self._attempt.side.check_call()
+        self._attempt.side.owner.check_call()
         done: Future[T] = Future()
         done.set_running_or_notify_cancel()  # a cancellation reaches the step through `_abandon`
         try:

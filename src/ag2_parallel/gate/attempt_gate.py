@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.limiter import Limiter
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.pool import Pool
-    from ag2_parallel.gate.prices import Price, PriceTable
+    from ag2_parallel.gate.prices import PriceTable, Pricing
     from ag2_parallel.gate.relay import Relay
     from ag2_parallel.gate.request import ModelRequest
     from ag2_parallel.gate.routes import Asked
@@ -206,7 +206,7 @@ class GatedAttempt:
             return False
         refusal = spending.refusal(tally.model, priced=lambda: tally.price() is not None)
         if refusal is not None:
-            self.side.cut_off(refusal.kind, refusal.message)
+            self.side.owner.cut_off(refusal.kind, refusal.message)
         return refusal is not None
 
     def foreign_call(
@@ -222,7 +222,7 @@ class GatedAttempt:
         record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that another client sends; see `ports.AttemptGate.foreign_call`."""
-        self.side.check_call()
+        self.side.owner.check_call()
         if self.side.cassette is not None and record is not None:
             asked = self.side.cassette.asked(foreign_content(model, endpoint, record.asked))
             work = self.side.cassette.foreign(work, asked, record, failed, self.side)
@@ -269,7 +269,7 @@ class GatedAttempt:
         record: ForeignRecord[T] | None = None,
     ) -> T:
         """Make a call that another async client sends."""
-        self.side.check_call()
+        self.side.owner.check_call()
         if self.side.cassette is not None and record is not None:
             asked = self.side.cassette.asked(foreign_content(model, endpoint, record.asked))
             work = self.side.cassette.foreign_soon(work, asked, record, failed, self.side)
@@ -293,7 +293,7 @@ class GatedAttempt:
         span = self.side.trace.begin("wait", what)
         if self._waits == 0:
             self._waited = (before, clock.monotonic())
-            self.side.waiting(True)  # noqa: FBT003 - a message
+            self.side.owner.call_waits(True)  # noqa: FBT003 - a message
         self._waits += 1
         try:
             yield
@@ -303,12 +303,12 @@ class GatedAttempt:
             if self._waits == 0:
                 before, since = self._waited
                 self._waited = (before + clock.monotonic() - (since or 0.0), None)
-                self.side.waiting(False)  # noqa: FBT003 - a message
+                self.side.owner.call_waits(False)  # noqa: FBT003 - a message
 
-    def _pricing(self, per_1000: tuple[float, float] | None) -> Callable[[str | None, str], Price | None]:
+    def _pricing(self, per_1000: tuple[float, float] | None) -> Pricing:
         if per_1000 is not None:
             fixed = fixed_price(per_1000)
             return lambda _model, _endpoint: fixed
         table = self.shared.prices
         table.load(self.shared.spawn)
-        return lambda model, endpoint: table.price(model, endpoint) if model else None
+        return table

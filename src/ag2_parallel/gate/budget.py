@@ -98,13 +98,13 @@ class Spending:
     def load_prices(self) -> None:
         """Load the table of prices, if costs are limited; blocking, once a process."""
         if self.budget.limits_cost:
-            self._prices.price("gpt-4o-mini", "https://api.openai.com")
+            self._prices("gpt-4o-mini", "https://api.openai.com")
 
     def problems(self, models: Iterable[NamedModel]) -> list[str]:
         """Models whose price would have to be known and is not; may load the table of prices."""
         if not self.budget.limits_cost:
             return []
-        unknown = dict.fromkeys(m.model for m in models if not m.priced and not self._prices.price(m.model, m.endpoint))
+        unknown = dict.fromkeys(m.model for m in models if not m.priced and not self._prices(m.model, m.endpoint))
         return [unpriced(model) for model in unknown]
 
     def add(self, tokens: int, cost: float) -> None:

@@ -70,8 +70,7 @@ class Call:
         self._request = request
         self._terms = terms
         self._attempt = attempt
-        model, endpoint = request.model, request.endpoint  # all that the tally keeps: the body goes with the call
-        self._tally: CallTally = attempt.meter.open(model, lambda: terms.price(model, endpoint))
+        self._tally: CallTally = attempt.meter.open(request.model, terms.price, request.endpoint)
         self._events = CallEvents(number, request, attempt.side)
         self._recorder = Recorder.of(attempt, request)
         self._whole: Head | None = None
@@ -106,7 +105,7 @@ class Call:
         self.settled = True
         self._tally.replayed += 1
         self._attempt.filtered = emptied_by_filter(record)
-        self._attempt.side.alive()
+        self._attempt.side.owner.sign_of_life()
         self._events.replayed(record.usage)
         CallSpan(self._attempt.side, self._tally).ended("replayed")
         for part in recorded_parts(record):
@@ -210,12 +209,12 @@ class Call:
         self._events.started(self._requests)
         reply = await self._terms.sender.send(request, request.body_with_usage() if self._asked_usage else request.body)
         try:
-            attempt.side.alive()
+            attempt.side.owner.sign_of_life()
             turn.head_arrived(reply.status, reply.headers)
             if reply.status < _REDIRECT and (request.streamed or is_event_stream(reply)):
                 await self._pass_on(reply)
                 return None
-            return Head(reply.status, reply.headers, await whole(reply, attempt.side.alive))
+            return Head(reply.status, reply.headers, await whole(reply, attempt.side.owner.sign_of_life))
         finally:
             reply.close()
 
@@ -250,7 +249,7 @@ class Call:
         self.relay.put(head)
         try:
             while chunk:
-                self._attempt.side.alive()
+                self._attempt.side.owner.sign_of_life()
                 passed = events.feed(chunk)
                 await (self._pass_end if events.done else self._pass)(passed, head)
                 chunk = await reply.next_chunk()

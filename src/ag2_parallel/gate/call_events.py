@@ -38,17 +38,17 @@ class CallEvents:
     @property
     def wanted(self) -> bool:
         """Whether anybody listens."""
-        return self._side.observed()
+        return self._side.owner.observes_calls()
 
     def _tell(self, event: type[events.Event], **fields: Any) -> None:
-        if self._side.observed():
-            self._side.emit(event, call=self._number, endpoint=self._request.endpoint, **fields)
+        if self._side.owner.observes_calls():
+            self._side.owner.emit(event, call=self._number, endpoint=self._request.endpoint, **fields)
 
     def warn(self, message: str | None) -> None:
         """Something that the user should know of the run, if there is anything."""
         if message is not None:
             _log.warning("%s", message)
-            self._side.emit(events.RunWarning, message=message)
+            self._side.owner.emit(events.RunWarning, message=message)
 
     def replayed(self, usage: Usage) -> None:
         """It was answered from a recording."""

@@ -17,7 +17,7 @@ class CallSpan:
     def __init__(self, side: AttemptSide, tally: CallTally) -> None:
         self._trace = side.trace
         self._tally = tally
-        self._speaker = side.speaker()
+        self._speaker = side.owner.speaker()
         self._number = side.trace.begin("call", tally.model or "a model")
 
     def ended(self, status: str) -> None:

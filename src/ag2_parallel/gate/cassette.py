@@ -176,7 +176,7 @@ class _Note:
         """It was answered."""
         body = record.dump(answer)
         if body is None:
-            self._side.emit(
+            self._side.owner.emit(
                 RunWarning,
                 message=f'task "{self._side.task}": an answer of type {type(answer).__name__} cannot be stored, and is '
                 "missing in the cassette",
@@ -254,7 +254,7 @@ class Playing:
             exchange = self._taken(asked, side)
             until = time.monotonic() + self.scaled(exchange.head_at)
             while (left := until - time.monotonic()) > 0:
-                side.check_call()
+                side.owner.check_call()
                 time.sleep(min(left, _LOOKED))
             return _outcome(exchange, record)
 
@@ -278,7 +278,7 @@ class Playing:
         exchange = self.take(side.task, asked.digest)
         if exchange is None:
             error = self.missed(side.task, asked)
-            side.failed(error)
+            side.owner.fail(error)
             raise TaskStopped from error
         return exchange
 

@@ -124,7 +124,7 @@ class PlayingSender:
         exchange = self._playing.take(self._side.task, asked.digest)
         if exchange is None:
             error = await off_loop(self._spawn, lambda: self._playing.missed(self._side.task, asked))
-            self._side.failed(error)
+            self._side.owner.fail(error)
             raise TaskStopped from error
         reply = _PlayedReply(exchange, self._playing)
         await reply.until(exchange.head_at)

@@ -88,7 +88,7 @@ class ForeignCall:
         self._turn: Turn | FreeTurn | None = None
         self._estimate = estimate
         self._attempt = attempt
-        self._tally: CallTally = attempt.meter.open(model, lambda: price(model, endpoint))
+        self._tally: CallTally = attempt.meter.open(model, price, endpoint)
         self._tries = 0
         self._started = attempt.shared.clock.monotonic()
         self._cut: str | None = None
@@ -156,7 +156,7 @@ class ForeignCall:
             self.settled = True
             self._tally.replayed += 1
             self._attempt.filtered = emptied_by_filter(record)
-            self._attempt.side.alive()
+            self._attempt.side.owner.sign_of_life()
             self._events.replayed(record.usage)
             self._span.ended("replayed")
         return record
@@ -174,7 +174,7 @@ class ForeignCall:
             self._events.refused("the budget is used up")
             self._settle("refused")
             raise TaskStopped("budget")
-        self._attempt.side.alive()
+        self._attempt.side.owner.sign_of_life()
         self._events.started(self._tries)
 
     def _leave_turn(self, failure: Failure | None) -> None:
@@ -186,7 +186,7 @@ class ForeignCall:
 
     async def _answered(self, block: Mapping[str, Any] | None, body: bytes | None, *, filtered: bool) -> None:
         """It was answered; returns when that is written down."""
-        self._attempt.side.alive()
+        self._attempt.side.owner.sign_of_life()
         self._attempt.filtered = filtered
         self._tally.answer(block, lambda: self._estimate)
         self._leave_turn(None)
@@ -236,7 +236,7 @@ class ForeignCall:
 
     def _on_loop(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """On the worker's thread: run a step on the loop and wait for it. A cut raises `TaskStopped`."""
-        self._attempt.side.check_call()
+        self._attempt.side.owner.check_call()
         done: Future[T] = Future()
         try:
             self._attempt.begin(lambda: self._begin(step, done))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ag2_parallel.gate.budget import TaskSpending
-    from ag2_parallel.gate.prices import Price
+    from ag2_parallel.gate.prices import Price, Pricing
 
 UNNAMED_MODEL: Final = "unknown"
 """Where the usage of requests is filed that name no model."""
@@ -26,12 +26,14 @@ class CallTally:
 
     Attributes:
         model: The model that the request names.
-        price: What its tokens cost; asked only when the usage is read, because a price table may still be loading.
+        pricing: What its tokens cost; asked only when the usage is read, because a price table may still be loading.
+        endpoint: Where the call goes.
         spending: The task's account, where there is a budget.
     """
 
     model: str | None
-    price: Callable[[], Price | None]
+    pricing: Pricing
+    endpoint: str = ""
     spending: TaskSpending | None = None
     prompt: int = 0
     cached: int = 0
@@ -74,6 +76,10 @@ class CallTally:
         before, self._charged = self._charged, (tokens, cost)
         self.spending.add(tokens - before[0], cost - before[1])
 
+    def price(self) -> Price | None:
+        """What its tokens cost; None where that is unknown."""
+        return self.pricing(self.model, self.endpoint)
+
     def cost(self) -> float | None:
         """US dollars for the reported tokens; None where the price of the model is unknown."""
         if not self.answered and not self.unreported:
@@ -89,9 +95,9 @@ class Meter:
         self._spending = spending
         self._tallies: list[CallTally] = []
 
-    def open(self, model: str | None, price: Callable[[], Price | None]) -> CallTally:
+    def open(self, model: str | None, pricing: Pricing, endpoint: str = "") -> CallTally:
         """A tally for one more call."""
-        tally = CallTally(model, price, self._spending)
+        tally = CallTally(model, pricing, endpoint, self._spending)
         self._tallies.append(tally)
         return tally
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +20,7 @@ from ag2_parallel.gate.wire import HeaderList, Reply, decoded_headers
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ag2_parallel.gate.request import ModelRequest
 
@@ -30,6 +29,9 @@ _KEEP_ALIVE: Final = 60.0
 _LONGEST_HEADER: Final = 64 * 1024
 _ONE_GO: Final = 512 * 1024
 _BROKEN: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientConnectionResetError)
+_ITS_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
+"""What sending may raise, to be raised as what httpx would have raised; TimeoutError is an OSError."""
+
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would make up: what the SDK did not send is not sent."""
 
@@ -49,7 +51,7 @@ class Pool:
     async def send(self, request: ModelRequest, body: bytes) -> Reply:
         """Send `request`; the answer's head. Raises httpx exceptions."""
         url = _url(request.url)
-        with _as_httpx(request):
+        try:
             proxy = environment_proxy(url)
             proxy_url, known = (None, ()) if proxy is None else _proxy(proxy)
             secure = url.scheme == "https" or (proxy_url is not None and proxy_url.scheme == "https")
@@ -78,6 +80,8 @@ class Pool:
                     once_more = False
                 else:
                     return _PoolReply(response, request)
+        except _ITS_ERRORS as error:
+            raise _translated(error, request) from error
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -130,12 +134,16 @@ class _PoolReply:
         )
 
     async def read(self) -> bytes:
-        with _as_httpx(self._request):
+        try:
             return await self._response.read()
+        except _ITS_ERRORS as error:
+            raise _translated(error, self._request) from error
 
     async def next_chunk(self) -> bytes:
-        with _as_httpx(self._request):
+        try:
             return await self._response.content.readany()
+        except _ITS_ERRORS as error:
+            raise _translated(error, self._request) from error
 
     def close(self) -> None:
         self._response.close()  # at its end the response has given its connection back, and this does nothing
@@ -175,15 +183,6 @@ def _proxy(proxy: str) -> tuple[URL, tuple[tuple[str, str], ...]]:
 def _timeout(connect: float | None, read: float | None) -> aiohttp.ClientTimeout:
     # `connect` also covers the look-up of the name; nothing waits for the pool, which has no limit.
     return aiohttp.ClientTimeout(total=None, connect=connect, sock_read=read)
-
-
-@contextmanager
-def _as_httpx(request: ModelRequest) -> Iterator[None]:
-    """Raise what httpx would have raised."""
-    try:
-        yield
-    except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-        raise _translated(error, request) from error
 
 
 def _translated(error: Exception, request: ModelRequest) -> Exception:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     Price: TypeAlias = Callable[[int, int, int], float]
     """US dollars for prompt tokens, those of them from the provider's cache, and completion tokens of one call."""
 
+    Pricing: TypeAlias = Callable[[str | None, str], Price | None]
+    """The price of the tokens of a model at an endpoint, or None where it is unknown."""
+
 
 def fixed_price(per_1000: tuple[float, float]) -> Price:
     """The price that a configuration entry names: for 1,000 prompt and 1,000 completion tokens."""
@@ -41,12 +44,14 @@ class PriceTable:
             self._loading = True
             spawn(_load)
 
-    def price(self, model: str, endpoint: str) -> Price | None:
+    def __call__(self, model: str | None, endpoint: str) -> Price | None:
         """The price of a model's tokens, or None where it is unknown.
 
         The endpoint's own provider counts first. A server that the table does not know (a proxy, a
         gateway) is taken to charge what the model's maker charges.
         """
+        if not model:
+            return None
         key = (model, endpoint)
         with self._lock:
             if key not in self._found:

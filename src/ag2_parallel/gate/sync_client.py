@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ag2_parallel.gate.terms import Terms
     from ag2_parallel.gate.wire import Head
 
+_setting_up = RLock()
+"""One for all clients: hardly any is ever set up."""
+
 _DECODED: Final = "gzip, deflate"
 """Encodings that the pool can undo on every installation."""
 
@@ -29,16 +32,15 @@ class GateClient(httpx.Client):
     """
 
     def __init__(self, attempt: GatedAttempt, terms: Terms, through: httpx.Client | None) -> None:  # see `__getattr__`
-        self._gate_transport = GateTransport(attempt, terms)
+        self._gate_side = (attempt, terms)
         self._through = through
         self._begun = False
-        self._setting_up = RLock()
 
     def __getattr__(self, name: str) -> Any:
         """Whatever httpx keeps in a client: asked for in vain until the client is set up."""
-        if name.startswith("__") or not name.startswith("_") or "_setting_up" not in vars(self):
+        if name.startswith("__") or not name.startswith("_") or "_begun" not in vars(self):
             raise AttributeError(name)
-        with self._setting_up:
+        with _setting_up:
             if not self._begun:
                 self._begun = True
                 self._set_up()
@@ -48,7 +50,7 @@ class GateClient(httpx.Client):
             raise AttributeError(name) from None
 
     def _set_up(self) -> None:
-        through, transport = self._through, self._gate_transport
+        through, transport = self._through, GateTransport(*self._gate_side)
         if through is None:
             # Redirects are followed as the SDKs' own default clients do.
             super().__init__(
@@ -102,7 +104,7 @@ def begun(attempt: GatedAttempt, request: ModelRequest, terms: Terms) -> tuple[C
         TaskStopped: Once the attempt has to end.
         httpx.HTTPError: What came in place of an answer.
     """
-    attempt.side.check_call()
+    attempt.side.owner.check_call()
     call = attempt.call(request, terms)
     try:
         attempt.begin(call.start)

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ag2_parallel.gate.prices import Price
+    from ag2_parallel.gate.prices import Pricing
     from ag2_parallel.gate.wire import Sender
 
 
@@ -24,4 +22,4 @@ class Terms:
 
     sender: Sender
     last_entry: bool
-    price: Callable[[str | None, str], Price | None]
+    price: Pricing

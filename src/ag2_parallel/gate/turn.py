@@ -55,7 +55,7 @@ class Turn:
     async def __aenter__(self) -> Self:
         """Wait until every limit lets the call through."""
         attempt, way = self._attempt, self._way
-        remaining, now = attempt.side.remaining(), self._turnstile.now
+        remaining, now = attempt.side.owner.patience(), self._turnstile.now
         asked = now()
         need = self._need() if way.counts_tokens else NOTHING
         ticket = self._turnstile.ask(way, need, None if remaining is None else asked + remaining)

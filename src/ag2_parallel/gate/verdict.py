@@ -37,6 +37,6 @@ async def verdict(
         policy=policy,
         tries=tries,
         last_entry=last_entry,
-        remaining=attempt.side.remaining(),
+        remaining=attempt.side.owner.patience(),
         draw=attempt.shared.draw,
     )

@@ -28,6 +28,7 @@ from ag2_parallel.workers.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
+    from pathlib import Path
 
     from ag2_parallel.events import Event
     from ag2_parallel.ports import AttemptGate, AttemptOrder, BackendListener, Framework
@@ -65,22 +66,14 @@ class Attempt:
 
     def _gate_parts(self) -> dict[str, Any]:
         """What the gate needs of an attempt; asked with its first model call."""
-        order, services = self.order, self._services
+        task = self.order.task
         return {
-            "remaining": self._patience,
-            "check_call": self.check_call,
-            "alive": self.sign_of_life,
-            "waiting": lambda waiting: self._tell_waiting(waiting=waiting, on_person=False),
-            "emit": self.emit,
-            "observed": lambda: services.observed(ModelCallFinished),
-            "cut_off": self._cut_off,
-            "group": order.task.group,
-            "priority": order.task.priority,
-            "task": order.task.name,
-            "failed": self._fail,
+            "owner": self,
+            "group": task.group,
+            "priority": task.priority,
+            "task": task.name,
             "tape": self._tape,
             "trace": self.trace,
-            "speaker": lambda: self.draft.agent,
         }
 
     # ---- running
@@ -103,20 +96,18 @@ class Attempt:
 
     def _outcome(self) -> AttemptOutcome:
         CURRENT.set(self)
-        EFFECTS.set(self._new_effects())
+        EFFECTS.set(AttemptEffects(self.order.task.name, self, self.signal, self._services.receipts))
         try:
             with self.signal.user_code():
                 answer = self._answer()
         except BaseException as error:
             self._coroutines.close()  # a blocking tool may have to be interrupted yet
             how = "cut" if self.signal.cut_short or getattr(self.gate, "was_cut", False) else "unwound"
-            return AttemptOutcome(error=self._error(error), ended="returned" if self.signal.reason is None else how)
+            found, judge = self._services.task_error(error, self.redactor, self.draft), self.order.judge
+            ended = "returned" if self.signal.reason is None else how
+            return AttemptOutcome(error=found if judge is None else judge(found), ended=ended)
         self._coroutines.close()
         return AttemptOutcome(answer=answer)
-
-    def _error(self, error: BaseException) -> TaskError:
-        found = self._services.task_error(error, self.redactor, self.draft)
-        return found if self.order.judge is None else self.order.judge(found)
 
     def _answer(self) -> Answer:
         task = self.order.task
@@ -145,7 +136,6 @@ class Attempt:
             context=context,
             upstream=self.order.upstream,
             resources=self._services.resources,
-            directory=lambda: self._services.directory / safe_file_name(task.name, self.order.index),
             services=self,
         )
         return self._ctx
@@ -203,10 +193,6 @@ class Attempt:
             finished_at=datetime.now(UTC),
         )
 
-    def _new_effects(self) -> AttemptEffects:
-        name, receipts = self.order.task.name, self._services.receipts
-        return AttemptEffects(lambda: receipts(name), signal=self.signal, check=self.check_call, failed=self._fail)
-
     # ---- AttemptScope
 
     def check(self) -> None:
@@ -241,7 +227,7 @@ class Attempt:
     def _tell_waiting(self, *, waiting: bool, on_person: bool) -> None:
         self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting, on_person=on_person)
 
-    def _cut_off(self, kind: str, message: str) -> None:
+    def cut_off(self, kind: str, message: str) -> None:
         """A model call was refused for good: the task fails, and the attempt has its grace to end."""
         self._listener.attempt_cut_off(
             self.order.index,
@@ -257,7 +243,7 @@ class Attempt:
         )
         self.signal.set("budget")
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """The task fails with `error`, whatever its code makes of it."""
         told = self._services.task_error(error, self.redactor, self.draft)
         self._listener.attempt_cut_off(self.order.index, self.order.attempt, told)
@@ -314,7 +300,19 @@ class Attempt:
             deadline = deadline if limit is None else min(deadline, limit)
         return max(0.0, deadline - self._services.clock.monotonic())
 
-    def _patience(self) -> float | None:
+    def call_waits(self, waiting: bool) -> None:  # noqa: FBT001 - a message
+        """A model call begins or ends to wait."""
+        self._tell_waiting(waiting=waiting, on_person=False)
+
+    def observes_calls(self) -> bool:
+        """Whether anybody is told of model calls."""
+        return self._services.observed(ModelCallFinished)
+
+    def speaker(self) -> str | None:
+        """The agent at work, where known."""
+        return self.draft.agent
+
+    def patience(self) -> float | None:
         """Seconds that a model call may wait."""
         if self._services.count_waiting:
             return self.remaining()
@@ -334,15 +332,17 @@ class Attempt:
         with self.signal.own_code() if self.signal.reason is not None else nullcontext():
             return self._services.frameworks.routing(config).routed(config, self)
 
+    def directory(self) -> Path:
+        """See `TaskContext.directory`."""
+        return self._services.directory / safe_file_name(self.order.task.name, self.order.index)
+
     # ---- for the backend
 
     def snapshot(self) -> Snapshot:
         """What the attempt has now; safe from any thread."""
         gate, ctx = self.gate, self._ctx
         directory = str(ctx.directory) if ctx is not None and ctx.directory_made else None
-        return Snapshot(
-            draft=self.draft, usage=gate.usage(), waited=gate.waited(), directory=directory, spans=self.trace.so_far()
-        )
+        return Snapshot(self.draft, gate.usage(), gate.waited(), directory, self.trace.so_far())
 
     def release(self) -> None:
         """It is over: part it from what refers back to it, so that all of it is freed now and not by the garbage collector."""

@@ -32,7 +32,7 @@ class BlockingCalls:
         """Calls run on `threads`, each with a branch of `signal`."""
         self._threads = threads
         self._signal = signal
-        self._back = threading.Condition()
+        self._back = threading.Condition(threading.Lock())
         self._out = 0
 
     async def run(self, function: Callable[[], T]) -> T:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ag2_parallel.workers.daemon_threads import DaemonThreads
     from ag2_parallel.workers.stop_signal import StopSignal
 
+_making = threading.Lock()
+"""One for all attempts: hardly any has blocking calls."""
+
 _UNWINDS = 1.0
 """Seconds for what a coroutine left behind on the loop to unwind."""
 
@@ -25,7 +28,7 @@ _UNWINDS = 1.0
 class Coroutines:
     """The private loop of one attempt, made when a coroutine first needs it."""
 
-    __slots__ = ("_loop", "_name", "_signal", "_threads", "blocking")
+    __slots__ = ("_blocking", "_loop", "_name", "_signal", "_threads")
 
     def __init__(self, threads: DaemonThreads, signal: StopSignal, name: str) -> None:
         """A stop cancels what runs; `name` is shown in task listings."""
@@ -33,7 +36,15 @@ class Coroutines:
         self._signal = signal
         self._name = name
         self._loop: PrivateLoop | None = None
-        self.blocking = BlockingCalls(threads, signal)
+        self._blocking: BlockingCalls | None = None
+
+    @property
+    def blocking(self) -> BlockingCalls:
+        """The blocking calls of its coroutines."""
+        with _making:
+            if self._blocking is None:
+                self._blocking = BlockingCalls(self._threads, self._signal)
+            return self._blocking
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine to its end; see `ports.AttemptScope.run_coroutine`."""

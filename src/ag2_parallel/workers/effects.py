@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from ag2_parallel.errors import TaskStopped
 
@@ -15,42 +14,40 @@ if TYPE_CHECKING:
     from ag2_parallel.workers.stop_signal import StopSignal
 
 
+class Owner(Protocol):
+    """The attempt whose effects they are."""
+
+    def check_call(self) -> None:
+        """Raise `TaskStopped` where it has to end."""
+
+    def fail(self, error: Exception, /) -> None:
+        """Its task fails so, and it has to end."""
+
+
 class AttemptEffects:
     """Counts an attempt's effects and keeps them in its task's receipts."""
 
-    def __init__(
-        self,
-        receipts: Callable[[], Receipts],
-        *,
-        signal: StopSignal,
-        check: Callable[[], None],
-        failed: Callable[[Exception], None],
-    ) -> None:
-        """Nothing is asked of the receipts before the first effect.
+    __slots__ = ("_counts", "_find", "_lock", "_owner", "_receipts", "_signal", "_task")
 
-        Args:
-            receipts: Those of the task.
-            signal: The attempt's.
-            check: Raises `TaskStopped` where the attempt has to end.
-            failed: Told why the task fails; the attempt has to end then.
-        """
-        self._find = receipts
+    def __init__(self, task: str, owner: Owner, signal: StopSignal, receipts: Callable[[str], Receipts]) -> None:
+        """Nothing is asked of `receipts`, those of a task by its name, before the first effect; `signal` is the attempt's."""
+        self._task = task
+        self._owner = owner
         self._signal = signal
-        self._check = check
-        self._failed = failed
+        self._find = receipts
         self._lock = threading.Lock()
-        self._counts: Counter[str] = Counter()
+        self._counts: dict[str, int] = {}
         self._receipts: Receipts | None = None
 
     def numbered(self, call: str) -> str:
         """See `once.Effects`."""
         with self._lock:
-            self._counts[call] += 1
-            return f"{call} #{self._counts[call]}"
+            number = self._counts[call] = self._counts.get(call, 0) + 1
+            return f"{call} #{number}"
 
     def begin(self, key: str) -> Receipt | None:
         """See `once.Effects`."""
-        self._check()
+        self._owner.check_call()
         with self._signal.own_code():
             return self._found().begin(key)
 
@@ -67,11 +64,11 @@ class AttemptEffects:
     def fail(self, error: Exception) -> NoReturn:
         """See `once.Effects`."""
         with self._signal.own_code():
-            self._failed(error)
+            self._owner.fail(error)
         raise TaskStopped("cancelled") from error
 
     def _found(self) -> Receipts:
         with self._lock:
             if self._receipts is None:
-                self._receipts = self._find()
+                self._receipts = self._find(self._task)
             return self._receipts

@@ -67,8 +67,8 @@ class StopSignal:
         self._thread: int | None = None
         self._in_user_code = False
         self._processor_time: float | None = None
-        self._on_stop: list[Callable[[], None]] = []
-        self._branches: list[StopSignal] = []
+        self._on_stop: tuple[Callable[[], None], ...] = ()
+        self._branches: tuple[StopSignal, ...] = ()
 
     def set(self, reason: str, first: Callable[[], None] = lambda: None) -> None:
         """Make the next checkpoint raise. Only the first reason counts.
@@ -81,7 +81,7 @@ class StopSignal:
             if self.reason is not None:
                 return
             self.reason = reason
-            callbacks, branches = list(self._on_stop), list(self._branches)
+            callbacks, branches = self._on_stop, self._branches
         first()
         for branch in branches:
             branch.set(reason)
@@ -93,7 +93,7 @@ class StopSignal:
         with self._lock:
             self._insisting = True
             self._processor_time = self._used()
-            callbacks, branches = list(self._on_stop), list(self._branches)
+            callbacks, branches = self._on_stop, self._branches
         for branch in branches:
             branch.insist()
         for callback in callbacks:
@@ -106,7 +106,7 @@ class StopSignal:
             Whether that is done with. False: a thread is blocked or in our code; ask again later.
         """
         with self._lock:
-            branches = list(self._branches)
+            branches = self._branches
         done = [branch.interrupt() for branch in branches]
         self.cut_short = self.cut_short or any(branch.interrupted for branch in branches)
         return self._interrupt_own() and all(done)
@@ -134,7 +134,7 @@ class StopSignal:
     def on_stop(self, callback: Callable[[], None]) -> Iterator[None]:
         """While inside, call `callback` when the signal is set or insisted on; at once if it is set already."""
         with self._lock:
-            self._on_stop.append(callback)
+            self._on_stop = (*self._on_stop, callback)
             already = self.reason is not None
         if already:
             callback()
@@ -142,7 +142,7 @@ class StopSignal:
             yield
         finally:
             with self._lock:
-                self._on_stop.remove(callback)
+                self._on_stop = tuple(each for each in self._on_stop if each is not callback)
 
     def check(self) -> None:
         """A checkpoint: raise once, and after the grace each time."""
@@ -165,7 +165,7 @@ class StopSignal:
         """While inside, a signal of its own for a further thread: set, insisted on and raised with this one."""
         made = StopSignal()
         with self._lock:
-            self._branches.append(made)
+            self._branches = (*self._branches, made)
             reason, insisting = self.reason, self._insisting
         if reason is not None:
             made.set(reason)
@@ -175,18 +175,17 @@ class StopSignal:
             yield made
         finally:
             with self._lock:
-                self._branches.remove(made)
+                self._branches = tuple(each for each in self._branches if each is not made)
 
-    @contextmanager
-    def user_code(self) -> Iterator[None]:
+    def user_code(self) -> UserCode:
         """Mark what runs inside, on this thread, as the user's."""
+        return UserCode(self)
+
+    def enter(self) -> None:
+        """This thread goes into the user's code."""
         self._thread = threading.get_ident()
-        try:
-            with self._lock:
-                self._in_user_code = True
-            yield
-        finally:
-            self._leave()
+        with self._lock:
+            self._in_user_code = True
 
     @contextmanager
     def own_code(self) -> Iterator[None]:
@@ -212,7 +211,7 @@ class StopSignal:
                 with self._lock:
                     self._in_user_code = True
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """Leave the user's code: afterwards nothing is raised any more.
 
         A signal raised a moment before may still be under way, and lands in here. It is delivered at the
@@ -229,3 +228,25 @@ class StopSignal:
                 break
             except TaskStopped:
                 continue
+
+
+class UserCode:
+    """A stretch of the user's code; no generator, since it lasts as long as its attempt, and there may be thousands."""
+
+    __slots__ = ("_signal",)
+
+    def __init__(self, signal: StopSignal) -> None:
+        """On the thread that `signal` is for."""
+        self._signal = signal
+
+    def __enter__(self) -> None:
+        """It begins."""
+        try:
+            self._signal.enter()
+        except BaseException:
+            self._signal.leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """It is over."""
+        self._signal.leave()

@@ -11,7 +11,11 @@ from ag2_parallel.usage import Usage
 TWO_FOUR = fixed_price((2.0, 4.0))
 
 
-def unknown():
+def two_four(_model, _endpoint):
+    return TWO_FOUR
+
+
+def unknown(_model, _endpoint):
     return None
 
 
@@ -21,10 +25,10 @@ def never(*_):
 
 def test_the_usage_blocks_of_both_protocols():
     meter = Meter()
-    meter.open("a", lambda: TWO_FOUR).answer(
+    meter.open("a", two_four).answer(
         {"prompt_tokens": 1000, "completion_tokens": 500, "prompt_tokens_details": {"cached_tokens": 100}}, never
     )
-    meter.open("a", lambda: TWO_FOUR).answer(
+    meter.open("a", two_four).answer(
         {"input_tokens": 1000, "output_tokens": 500, "input_tokens_details": {"cached_tokens": 10}}, never
     )
     usage = meter.usage()
@@ -36,7 +40,7 @@ def test_the_usage_blocks_of_both_protocols():
 def test_usage_is_filed_by_model_and_adds_up():
     meter = Meter()
     for model in ("a", "b", "a", None):
-        meter.open(model, lambda: TWO_FOUR).answer({"prompt_tokens": 10}, never)
+        meter.open(model, two_four).answer({"prompt_tokens": 10}, never)
     usage = meter.usage()
     assert {model: part.prompt_tokens for model, part in usage.by_model.items()} == {
         "a": 20,
@@ -48,7 +52,7 @@ def test_usage_is_filed_by_model_and_adds_up():
 
 def test_an_unknown_price_is_none_and_never_nothing():
     meter = Meter()
-    meter.open("a", lambda: TWO_FOUR).answer({"prompt_tokens": 10}, never)
+    meter.open("a", two_four).answer({"prompt_tokens": 10}, never)
     assert meter.usage().cost is not None
     meter.open("b", unknown).answer({"prompt_tokens": 10}, never)
     assert meter.usage().cost is None
@@ -65,8 +69,8 @@ def test_calls_that_never_came_to_anything_cost_nothing():
 
 def test_calls_without_a_usage_block_are_counted_apart():
     meter = Meter()
-    meter.open("a", lambda: TWO_FOUR).answer(None, lambda: 25)
-    cut = meter.open("a", lambda: TWO_FOUR)
+    meter.open("a", two_four).answer(None, lambda: 25)
+    cut = meter.open("a", two_four)
     cut.unreport(5)
     usage = meter.usage()
     assert (usage.calls, usage.unreported_calls, usage.estimated_tokens, usage.total_tokens) == (1, 2, 30, 0)
@@ -81,20 +85,20 @@ def test_numbers_that_are_none_count_nothing(block):
 
 def test_a_known_model_has_its_makers_price():
     table = PriceTable()
-    price = table.price("gpt-4o-mini", "https://api.openai.com")
+    price = table("gpt-4o-mini", "https://api.openai.com")
     assert price(1_000_000, 0, 1_000_000) == pytest.approx(0.75)
     assert price(1_000_000, 1_000_000, 0) == pytest.approx(0.075)
-    assert table.price("gpt-4o-mini", "http://127.0.0.1:8000")(1_000_000, 0, 0) == pytest.approx(0.15)
-    assert table.price("gpt-4o-mini", "https://api.openai.com") is price
+    assert table("gpt-4o-mini", "http://127.0.0.1:8000")(1_000_000, 0, 0) == pytest.approx(0.15)
+    assert table("gpt-4o-mini", "https://api.openai.com") is price
 
 
 def test_a_price_with_tiers_depends_on_the_call():
-    price = PriceTable().price("gemini-2.5-pro", "https://generativelanguage.googleapis.com")
+    price = PriceTable()("gemini-2.5-pro", "https://generativelanguage.googleapis.com")
     assert price(500_000, 0, 0) > 5 * price(100_000, 0, 0) * 1.5
 
 
 def test_a_model_that_nobody_knows_has_no_price():
-    assert PriceTable().price("no-such-model-at-all", "http://127.0.0.1:8000") is None
+    assert PriceTable()("no-such-model-at-all", "http://127.0.0.1:8000") is None
 
 
 def test_the_table_is_loaded_once_and_beside():

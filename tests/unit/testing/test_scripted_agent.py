@@ -30,7 +30,7 @@ def services():
 
 
 @pytest.fixture
-def context(services, tmp_path):
+def context(services):
     def made(attempt=1, name="a task"):
         return TaskContext(
             ParallelTask(name=name),
@@ -39,7 +39,6 @@ def context(services, tmp_path):
             context={},
             upstream={},
             resources={},
-            directory=lambda: tmp_path,
             services=services,
         )
 

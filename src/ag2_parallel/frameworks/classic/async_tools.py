@@ -37,6 +37,8 @@ def has_served(agent: Any) -> bool:
 class _WatchedFunctions(dict[str, Callable[..., Any]]):
     """An agent's functions by name; what is got from it to be called reports its failures."""
 
+    __slots__ = ("_agent", "_scope", "_task")
+
     def __init__(self, functions: dict[str, Callable[..., Any]], scope: AttemptScope, task: str, agent: str) -> None:
         super().__init__(functions)
         self._scope = scope

@@ -106,6 +106,9 @@ class Chat:
             )
         return (None if self.summary_method is None else text), reason
 
+    def _last_answer(self, _sender: object, _recipient: object, _arguments: object) -> str:
+        return last_answer(self._replies())
+
     def _replies(self) -> list[dict[str, Any]]:
         """What followed the prompt, without what a tool executor or a user without a model said for want of words."""
         replies = self.messages[self.prompts :]
@@ -158,7 +161,7 @@ class Chat:
 
     def _summariser(self, task: ParallelTask) -> Callable[..., Any] | None:
         if self.summary_method == "last_msg":
-            return lambda sender, recipient, arguments: last_answer(self._replies())  # noqa: ARG005
+            return self._last_answer
         if self.summary_method == "reflection_with_llm":
             return lambda sender, recipient, arguments: _reflect(sender, recipient, arguments, task.name)
         method: Callable[..., Any] | None = self.summary_method

@@ -243,7 +243,8 @@ class Governor:
             client = self._scope.gate.http_client(last_entry=last, price=route.price, through=route.through)
             remember_route(client, route)
             self._clients[key] = client
-            self._throughs.append(route.through)  # kept, so that its id stays its own
+            if route.through is not None:
+                self._throughs.append(route.through)  # kept, so that its id stays its own
         return client
 
     def _wrapper(self, wrapper: Any, config: Any) -> Any:
