@@ -81,9 +81,9 @@ class Notes:
         self.signs += 1
         self.alive_now.set()
 
-    def call_waits(self, on):
-        self.waits.append(on)
-        if on:
+    def tell_waiting(self, *, waiting):
+        self.waits.append(waiting)
+        if waiting:
             self.waits_now.set()
 
     def emit(self, event, **fields):

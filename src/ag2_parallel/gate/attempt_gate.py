@@ -293,7 +293,7 @@ class GatedAttempt:
         span = self.side.trace.begin("wait", what)
         if self._waits == 0:
             self._waited = (before, clock.monotonic())
-            self.side.owner.call_waits(True)  # noqa: FBT003 - a message
+            self.side.owner.tell_waiting(waiting=True)
         self._waits += 1
         try:
             yield
@@ -303,7 +303,7 @@ class GatedAttempt:
             if self._waits == 0:
                 before, since = self._waited
                 self._waited = (before + clock.monotonic() - (since or 0.0), None)
-                self.side.owner.call_waits(False)  # noqa: FBT003 - a message
+                self.side.owner.tell_waiting(waiting=False)
 
     def _pricing(self, per_1000: tuple[float, float] | None) -> Pricing:
         if per_1000 is not None:

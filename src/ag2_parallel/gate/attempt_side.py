@@ -31,7 +31,7 @@ class CallOwner(Protocol):
     def sign_of_life(self) -> None:
         """Something of an answer arrived; called on the loop."""
 
-    def call_waits(self, waiting: bool, /) -> None:  # noqa: FBT001 - a message
+    def tell_waiting(self, *, waiting: bool) -> None:
         """It begins (True) or ends (False) to wait for a limit or a next try; called on the loop."""
 
     def emit(self, event: Any, /, **fields: Any) -> None:

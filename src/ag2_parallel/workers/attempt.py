@@ -216,15 +216,16 @@ class Attempt:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """See `ports.AttemptScope`."""
-        self._tell_waiting(waiting=True, on_person=True)
+        self.tell_waiting(waiting=True, on_person=True)
         span = self.trace.begin("wait", "a person")
         try:
             yield
         finally:
             self.trace.end(span)
-            self._tell_waiting(waiting=False, on_person=True)
+            self.tell_waiting(waiting=False, on_person=True)
 
-    def _tell_waiting(self, *, waiting: bool, on_person: bool) -> None:
+    def tell_waiting(self, *, waiting: bool, on_person: bool = False) -> None:
+        """The attempt begins or ceases to wait for a limit, the next try of a call, or a person."""
         self._listener.attempt_waiting(self.order.index, self.order.attempt, waiting=waiting, on_person=on_person)
 
     def cut_off(self, kind: str, message: str) -> None:
@@ -300,10 +301,6 @@ class Attempt:
             deadline = deadline if limit is None else min(deadline, limit)
         return max(0.0, deadline - self._services.clock.monotonic())
 
-    def call_waits(self, waiting: bool) -> None:  # noqa: FBT001 - a message
-        """A model call begins or ends to wait."""
-        self._tell_waiting(waiting=waiting, on_person=False)
-
     def observes_calls(self) -> bool:
         """Whether anybody is told of model calls."""
         return self._services.observed(ModelCallFinished)
@@ -342,7 +339,9 @@ class Attempt:
         """What the attempt has now; safe from any thread."""
         gate, ctx = self.gate, self._ctx
         directory = str(ctx.directory) if ctx is not None and ctx.directory_made else None
-        return Snapshot(self.draft, gate.usage(), gate.waited(), directory, self.trace.so_far())
+        return Snapshot(
+            draft=self.draft, usage=gate.usage(), waited=gate.waited(), directory=directory, spans=self.trace.so_far()
+        )
 
     def release(self) -> None:
         """It is over: part it from what refers back to it, so that all of it is freed now and not by the garbage collector."""
