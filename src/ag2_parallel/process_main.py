@@ -122,7 +122,9 @@ class WorkerMain:
     def _told(self, message: Any) -> None:
         match message:
             case wire.Granted():
-                self._office().granted(message.ticket, message.held_by)
+                self._office().granted(message.ticket, message.held_by, standing=message.standing)
+            case wire.Revoked():
+                self._office().revoked(message.ticket)
             case wire.Queued():
                 self._office().queued(message.ticket)
             case wire.Denied():
@@ -152,6 +154,8 @@ class WorkerMain:
     def _look(self) -> None:
         for run in self._runs.values():
             run.tell_news()
+        if self._leases is not None:
+            self._leases.tidy()
         self._loop.call_later(_NEWS, self._look)
 
     def _close_all(self) -> None:
@@ -182,8 +186,11 @@ class _OfficeWire:
     def leave(self, ticket: int) -> None:
         self._link.send(wire.GaveUp(ticket))
 
-    def throttled(self, ticket: int, hint: float | None, initial: float) -> None:
-        self._link.send(wire.Throttled(ticket, hint, initial))
+    def passed(self, ticket: int, count: int) -> None:
+        self._link.send(wire.Passed(ticket, count))
+
+    def throttled(self, ticket: int, hint: float | None, initial: float, took: float) -> None:
+        self._link.send(wire.Throttled(ticket, hint, initial, took))
 
     def headers_came(self, ticket: int, headers: dict[str, str]) -> None:
         self._link.send(wire.HeadersCame(ticket, headers))

@@ -24,7 +24,7 @@ print(len(results.succeeded), results.metrics["peak"] if "peak" in results.metri
 
 @pytest.mark.timeout(120)
 def test_fewer_calls_at_once_a_warning_and_no_failure():
-    with ModelServerProcess("fine", latency=1.0) as server:
+    with ModelServerProcess("fine", latency=4.0) as server:  # all of them would be on their way at once
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", SCRIPT, server.base_url],
             capture_output=True, text=True, timeout=110, check=False,

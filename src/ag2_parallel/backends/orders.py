@@ -80,10 +80,18 @@ class Insist:
 
 @message
 class Granted:
-    """The limits let a call go; `held_by` is what it waited for."""
+    """The limits let a call go; `held_by` is what it waited for. A `standing` permit serves one call after another."""
 
     ticket: int
     held_by: str | None = None
+    standing: bool = False
+
+
+@message
+class Revoked:
+    """A standing permit serves no further call."""
+
+    ticket: int
 
 
 @message

@@ -10,7 +10,7 @@ from ag2_parallel.backends import wire
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PERMIT_MESSAGES = (wire.Ask, wire.Done, wire.GaveUp, wire.Throttled, wire.HeadersCame)
+PERMIT_MESSAGES = (wire.Ask, wire.Done, wire.Passed, wire.GaveUp, wire.Throttled, wire.HeadersCame)
 
 
 class Office(Protocol):
@@ -25,7 +25,10 @@ class Office(Protocol):
     def done(self, holder: Any, number: int, used: int | None, *, went_through: bool) -> None:
         """A call that was let go has ended."""
 
-    def throttled(self, holder: Any, number: int, hint: float | None, initial: float) -> None:
+    def passed(self, holder: Any, number: int, count: int) -> None:
+        """So many calls went through on a standing lease."""
+
+    def throttled(self, holder: Any, number: int, hint: float | None, initial: float, took: float) -> None:
         """Its server asked for fewer calls."""
 
     def headers_came(self, holder: Any, number: int, headers: Mapping[str, str], today: datetime) -> None:
@@ -66,10 +69,12 @@ class Permits:
                 process.send(wire.Denied(message.ticket, "the end of the run", 0.0))
             case wire.Done():
                 office.done(process, message.ticket, message.used, went_through=message.went_through)
+            case wire.Passed():
+                office.passed(process, message.ticket, message.count)
             case wire.GaveUp():
                 office.leave(process, message.ticket)
             case wire.Throttled():
-                office.throttled(process, message.ticket, message.hint, message.initial)
+                office.throttled(process, message.ticket, message.hint, message.initial, message.took)
             case _:
                 office.headers_came(process, message.ticket, message.headers, datetime.now(UTC))
 
@@ -86,8 +91,11 @@ class _Reply:
     def __init__(self, process: Sends) -> None:
         self._process = process
 
-    def granted(self, ticket: int, held_by: str | None) -> None:
-        self._process.send(wire.Granted(ticket, held_by))
+    def granted(self, ticket: int, held_by: str | None, *, standing: bool) -> None:
+        self._process.send(wire.Granted(ticket, held_by, standing))
+
+    def revoked(self, ticket: int) -> None:
+        self._process.send(wire.Revoked(ticket))
 
     def queued(self, ticket: int) -> None:
         self._process.send(wire.Queued(ticket))

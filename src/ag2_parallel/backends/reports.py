@@ -169,12 +169,21 @@ class GaveUp:
 
 
 @message
+class Passed:
+    """So many calls went through on a standing permit that were not told of yet."""
+
+    ticket: int
+    count: int
+
+
+@message
 class Throttled:
-    """The server asked for fewer requests."""
+    """The server asked for fewer requests, `took` seconds after the one it refused was sent."""
 
     ticket: int
     hint: float | None
     initial: float
+    took: float
 
 
 @message

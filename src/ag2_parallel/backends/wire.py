@@ -8,7 +8,8 @@ engine, workers and gate, and asks the parent where those of a whole run are con
 
     parent                                       child
       Hello, OpenRun, Start ──────────────────►  an attempt begins
-      Granted, Queued, Denied, OverBudget ◄──►     Ask, Done, GaveUp, Throttled, HeadersCame, Charged, RefusedCall
+      Granted, Queued, Denied, Revoked ◄──────►  Ask, Done, Passed, GaveUp, Throttled, HeadersCame
+      OverBudget ◄────────────────────────────►  Charged, RefusedCall
       Found, Kept ◄───────────────────────────►  Find, Keep                 (model calls on record)
       EffectTold ◄────────────────────────────►  Effect                     (effects that happen once)
       Answered ◄──────────────────────────────►  Asked                      (a question to a person)
@@ -40,6 +41,7 @@ from ag2_parallel.backends.orders import (
     OverBudget,
     Queued,
     Quit,
+    Revoked,
     Start,
     Stop,
 )
@@ -60,6 +62,7 @@ from ag2_parallel.backends.reports import (
     Learnt,
     LifeSign,
     Logged,
+    Passed,
     Progress,
     Ready,
     RefusedCall,
@@ -100,11 +103,13 @@ __all__ = [
     "Logged",
     "OpenRun",
     "OverBudget",
+    "Passed",
     "Progress",
     "Queued",
     "Quit",
     "Ready",
     "RefusedCall",
+    "Revoked",
     "RunBroke",
     "RunClosed",
     "Start",
@@ -114,5 +119,5 @@ __all__ = [
     "Waits",
 ]
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Both sides must have the same."""

@@ -5,6 +5,10 @@
                         ▲  ◄── Granted/Queued/Denied ──┘
                         └─ done, leave, throttled ─────► as if it were a call of this process
 
+Where nothing limits the calls of an endpoint, a lease is standing: its holder uses it for one call after another, tells from
+time to time how many went through, and gives it back when it has lain idle. As soon as the server asks for fewer calls, whoever
+it asked, all standing leases of the endpoint are revoked, and every call asks again.
+
 Neither knows the wire: they are told what to send with.
 """
 
@@ -52,8 +56,11 @@ class Wish(Protocol):
 class Reply(Protocol):
     """How a holder is told what became of a wish."""
 
-    def granted(self, ticket: int, held_by: str | None) -> None:
-        """It may go."""
+    def granted(self, ticket: int, held_by: str | None, *, standing: bool) -> None:
+        """It may go, and if it is standing others may go after it."""
+
+    def revoked(self, ticket: int) -> None:
+        """What was standing is so no more."""
 
     def queued(self, ticket: int) -> None:
         """It waits."""
@@ -66,6 +73,8 @@ class Reply(Protocol):
 class _Lease:
     way: Way
     ticket: Ticket
+    reply: Reply
+    standing: bool = False
     waiter: asyncio.Task[None] | None = None
 
 
@@ -83,26 +92,28 @@ class LeaseOffice:
         way = turnstile.way(_Stranger(wish), limits, wish.group, wish.priority)
         latest = None if wish.patience is None else turnstile.now() + wish.patience
         ticket = turnstile.ask(way, Need(wish.tokens, wish.sure), latest)
-        lease = _Lease(way, ticket)
+        lease = _Lease(way, ticket, reply)
         self._leases.setdefault(holder, {})[wish.ticket] = lease
         if ticket.state == "waiting":
             reply.queued(wish.ticket)
-            lease.waiter = self._loop.create_task(self._wait(holder, wish.ticket, lease, reply))
+            lease.waiter = self._loop.create_task(self._wait(holder, wish.ticket, lease))
         else:
-            self._tell(holder, wish.ticket, ticket, reply)
+            self._tell(holder, wish.ticket, lease)
 
-    async def _wait(self, holder: Hashable, number: int, lease: _Lease, reply: Reply) -> None:
+    async def _wait(self, holder: Hashable, number: int, lease: _Lease) -> None:
         await self._turnstile.wait(lease.ticket)
         lease.waiter = None
-        self._tell(holder, number, lease.ticket, reply)
+        self._tell(holder, number, lease)
 
-    def _tell(self, holder: Hashable, number: int, ticket: Ticket, reply: Reply) -> None:
+    def _tell(self, holder: Hashable, number: int, lease: _Lease) -> None:
+        ticket = lease.ticket
         held_by = ticket.cause.name if ticket.cause is not None else None
         if ticket.state == "granted":
-            reply.granted(number, held_by)
+            lease.standing = not lease.way.limited and lease.way.pace.is_open(self._turnstile.now())
+            lease.reply.granted(number, held_by, standing=lease.standing)
         else:
             self._take(holder, number)
-            reply.denied(number, held_by or "a limit", ticket.until - self._turnstile.now())
+            lease.reply.denied(number, held_by or "a limit", ticket.until - self._turnstile.now())
 
     def leave(self, holder: Hashable, number: int) -> None:
         """A call does not wait any more, or was let go and not sent."""
@@ -123,11 +134,25 @@ class LeaseOffice:
                 self._turnstile.went_through(lease.way, lease.ticket)
             self._turnstile.done(lease.ticket, used)
 
-    def throttled(self, holder: Hashable, number: int, hint: float | None, initial: float) -> None:
-        """The server asked for fewer calls."""
+    def passed(self, holder: Hashable, number: int, count: int) -> None:
+        """So many calls went through on a standing lease."""
         lease = self._leases.get(holder, {}).get(number)
         if lease is not None:
-            self._turnstile.throttled(lease.way, lease.ticket, hint, initial)
+            self._turnstile.passed(lease.way, count)
+
+    def throttled(self, holder: Hashable, number: int, hint: float | None, initial: float, took: float) -> None:
+        """The server asked for fewer calls, `took` seconds after the refused one was sent."""
+        lease = self._leases.get(holder, {}).get(number)
+        if lease is None:
+            return
+        if lease.standing:  # it was granted for an earlier call
+            lease.ticket.since = self._turnstile.now() - took
+        self._turnstile.throttled(lease.way, lease.ticket, hint, initial)
+        for leases in self._leases.values():
+            for each, other in leases.items():
+                if other.standing and other.way.pace is lease.way.pace:
+                    other.standing = False
+                    other.reply.revoked(each)
 
     def headers_came(self, holder: Hashable, number: int, headers: Mapping[str, str], today: datetime) -> None:
         """What a server announces."""

@@ -1,4 +1,4 @@
-"""Limits that are kept in another process: each call asks for a lease there. See `lease_office`."""
+"""Limits that are kept in another process: calls ask for leases there. See `lease_office`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _TELLING: Final = ("x-ratelimit-", "anthropic-ratelimit-")
 """How headers begin that say something about limits."""
 
+_IDLE: Final = 1.0
+"""Seconds after which a standing lease that serves no call goes back."""
+
 
 class OfficeWire(Protocol):
     """How a child speaks to the office."""
@@ -36,8 +39,11 @@ class OfficeWire(Protocol):
     def leave(self, ticket: int) -> None:
         """It does not go after all."""
 
-    def throttled(self, ticket: int, hint: float | None, initial: float) -> None:
-        """Its server asked for fewer."""
+    def passed(self, ticket: int, count: int) -> None:
+        """So many calls went through on a standing lease."""
+
+    def throttled(self, ticket: int, hint: float | None, initial: float, took: float) -> None:
+        """Its server asked for fewer, `took` seconds after it was sent."""
 
     def headers_came(self, ticket: int, headers: dict[str, str]) -> None:
         """What its server announces."""
@@ -72,13 +78,23 @@ class RemotePermit:
 
     number: int
     need: Need
-    future: asyncio.Future[None]
+    course: RemoteCourse
     since: float
+    future: asyncio.Future[None] | None = None
     state: str = "asking"
     until: float = 0.0
     cause: _Cause | None = None
     free: bool = False
     went_through: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class _Standing:
+    """A lease that serves one call after another."""
+
+    number: int
+    passed: int = 0
+    idle_since: float = 0.0
 
 
 class Leases:
@@ -91,6 +107,8 @@ class Leases:
         self._wire = wire
         self._numbers = itertools.count(1)
         self._open: dict[int, RemotePermit] = {}
+        self._standing: dict[int, _Standing] = {}
+        self._idle: dict[int, list[_Standing]] = {}  # by the identity of a course, each of which there is once
         self._courses: dict[tuple[Any, ...], RemoteCourse] = {}
         self._marks: dict[str, str] = {}
 
@@ -124,7 +142,11 @@ class Leases:
     def ask(self, way: RemoteCourse, need: Need, latest: float | None) -> RemotePermit:
         """See `Limiter`."""
         now = self.now()
-        permit = RemotePermit(next(self._numbers), need, self._loop.create_future(), now)
+        if idle := self._idle.get(id(way)):
+            permit = RemotePermit(idle.pop().number, need, way, now, state="granted")
+            self._open[permit.number] = permit
+            return permit
+        permit = RemotePermit(next(self._numbers), need, way, now, self._loop.create_future())
         self._open[permit.number] = permit
         self._wire.ask(way, permit.number, need, None if latest is None else latest - now)
         return permit
@@ -133,7 +155,7 @@ class Leases:
         """See `Limiter`. Where there are limits it is not known in time, so the answer is no."""
         if way.limited:
             return None
-        return RemotePermit(0, need, self._loop.create_future(), self.now(), state="granted", free=True)
+        return RemotePermit(0, need, way, self.now(), state="granted", free=True)
 
     async def known(self, ticket: RemotePermit) -> None:
         """See `Limiter`."""
@@ -146,6 +168,7 @@ class Leases:
             await self._told(ticket)
 
     async def _told(self, ticket: RemotePermit) -> None:
+        assert ticket.future is not None
         try:
             await ticket.future
         except asyncio.CancelledError:
@@ -154,15 +177,26 @@ class Leases:
 
     def leave(self, ticket: RemotePermit) -> None:
         """See `Limiter`."""
-        if self._open.pop(ticket.number, None) is not None:
-            self._wire.leave(ticket.number)
-        ticket.state = "gone"
+        self._over(ticket, None, sent=False)
 
     def done(self, ticket: RemotePermit, used: int | None) -> None:
         """See `Limiter`."""
-        if self._open.pop(ticket.number, None) is not None:
-            self._wire.done(ticket.number, used, went_through=ticket.went_through)
+        self._over(ticket, used, sent=True)
+
+    def _over(self, ticket: RemotePermit, used: int | None, *, sent: bool) -> None:
+        """A call needs its lease no more."""
         ticket.state = "gone"
+        if self._open.pop(ticket.number, None) is None:
+            return
+        standing = self._standing.get(ticket.number)
+        if standing is not None:
+            standing.passed += ticket.went_through
+            standing.idle_since = self.now()
+            self._idle.setdefault(id(ticket.course), []).append(standing)
+        elif sent:
+            self._wire.done(ticket.number, used, went_through=ticket.went_through)
+        else:
+            self._wire.leave(ticket.number)
 
     def headers_came(
         self, _way: RemoteCourse, ticket: RemotePermit, headers: Mapping[str, str], _today: datetime
@@ -182,14 +216,47 @@ class Leases:
         self, _way: RemoteCourse, ticket: RemotePermit, hint: float | None, initial: float
     ) -> tuple[float, float | None]:
         """See `Limiter`; the pace is known in the office alone."""
-        self._wire.throttled(ticket.number, hint, initial)
+        self._stop_standing(ticket.number)
+        self._wire.throttled(ticket.number, hint, initial, self.now() - ticket.since)
         return hint if hint is not None else initial, None
+
+    def tidy(self) -> None:
+        """Tell what went through on standing leases, and give back those that are not needed any more."""
+        latest = self.now() - _IDLE
+        for standing in list(self._standing.values()):
+            self._tell_passed(standing)
+            if standing.number not in self._open and standing.idle_since < latest:
+                self.revoked(standing.number)
+
+    def _tell_passed(self, standing: _Standing) -> None:
+        if standing.passed:
+            self._wire.passed(standing.number, standing.passed)
+            standing.passed = 0
+
+    def _stop_standing(self, number: int) -> _Standing | None:
+        """A lease serves no further call."""
+        standing = self._standing.pop(number, None)
+        if standing is not None:
+            self._tell_passed(standing)
+        return standing
 
     # ---- from the office
 
-    def granted(self, number: int, held_by: str | None) -> None:
-        """A call may go."""
+    def granted(self, number: int, held_by: str | None, *, standing: bool = False) -> None:
+        """A call may go, and if it is standing others may go after it."""
+        if standing and number in self._open:
+            self._standing[number] = _Standing(number)
         self._settle(number, "granted", held_by)
+
+    def revoked(self, number: int) -> None:
+        """A standing lease serves no further call: it goes back with the one it serves, or now."""
+        standing = self._stop_standing(number)
+        if standing is None or number in self._open:
+            return
+        for idle in self._idle.values():
+            if standing in idle:
+                idle.remove(standing)
+        self._wire.leave(number)
 
     def queued(self, number: int) -> None:
         """A call waits."""
@@ -208,6 +275,6 @@ class Leases:
             permit.state = state
             permit.since = self.now()
             permit.cause = _Cause(held_by) if held_by is not None else None
-            if not permit.future.done():
+            if permit.future is not None and not permit.future.done():
                 permit.future.set_result(None)
         return permit

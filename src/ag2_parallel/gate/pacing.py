@@ -36,7 +36,7 @@ from __future__ import annotations
 from typing import Final
 
 from ag2_parallel.gate.cold_start import ColdStart
-from ag2_parallel.gate.limits import Limit, Need
+from ag2_parallel.gate.limits import NOTHING, Limit, Need
 from ag2_parallel.gate.rate import AT_ONCE, Pacer
 
 _BEARS: Final = 0.25
@@ -202,6 +202,21 @@ class EndpointPace(Limit):
                 return
             known = max(self._evidence, min(self._answered - _FEW, _FEW)) + 1
             self._pace.rate *= 1 + max(1 / known**2, (self.growth if self._sure else _UNSURE_GROWTH) / known)
+
+    def is_open(self, now: float) -> bool:
+        """Whether nothing shows that calls must be counted one by one."""
+        return self._pace is None and now >= self._resume_at
+
+    def passed(self, count: int, now: float) -> None:
+        """So many requests were sent and answered of which nothing was said before.
+
+        In a pause they say nothing against it: they were sent before it became known.
+        """
+        for _ in range(count):
+            self.take(NOTHING, now)
+            self._in_flight -= 1
+            if now >= self._resume_at:
+                self.went_through(now, now)
 
     def refused(self, sent_at: float, now: float, hint: float | None, backoff: float) -> bool:
         """A request was answered with 429; True if that begins a new pause.

@@ -102,6 +102,11 @@ class Turnstile:
         if way.window is not None:
             way.window.went_through()
 
+    def passed(self, way: Way, count: int) -> None:
+        """So many calls were sent and not refused that asked for nothing."""
+        way.pace.passed(count, self.now())
+        self._changed()
+
     def warning(self, limits: CallLimits) -> str | None:
         """See `Limiter`."""
         return self.routes.descriptors.warning(limits)

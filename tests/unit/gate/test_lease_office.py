@@ -29,9 +29,15 @@ class Wish:
 class Replies:
     def __init__(self):
         self.told = []
+        self.standing = set()
 
-    def granted(self, ticket, held_by):
+    def granted(self, ticket, held_by, *, standing):
         self.told.append(("granted", ticket))
+        if standing:
+            self.standing.add(ticket)
+
+    def revoked(self, ticket):
+        self.standing.discard(ticket)
 
     def queued(self, ticket):
         self.told.append(("queued", ticket))
@@ -133,7 +139,7 @@ def test_a_call_that_leaves_before_its_wait_has_begun_leaves_nothing_behind(repl
 def test_a_server_that_throttles_one_process_is_paused_for_all(replies):
     async def story(office):
         office.ask("p1", Wish(1), NO_LIMIT, replies)
-        office.throttled("p1", 1, 30.0, 0.1)
+        office.throttled("p1", 1, 30.0, 0.1, 0.0)
         office.ask("p2", Wish(2), NO_LIMIT, replies)
         office.ask("p2", Wish(3, patience=5.0), NO_LIMIT, replies)
         assert replies.told == [("granted", 1), ("queued", 2), ("denied", 3)]
@@ -143,5 +149,38 @@ def test_a_server_that_throttles_one_process_is_paused_for_all(replies):
         granted = [ticket for what, ticket in replies.told if what == "granted"]
         assert granted == [1, 4, 5]
         office.lost("p2")
+
+    in_office(story)
+
+
+def test_a_lease_stands_where_nothing_limits_calls_until_a_server_asks_for_fewer(replies):
+    async def story(office):
+        office.ask("p1", Wish(1), NO_LIMIT, replies)
+        office.ask("p2", Wish(2), NO_LIMIT, replies)
+        office.ask("p2", Wish(3, endpoint="http://other"), NO_LIMIT, replies)
+        office.ask("p2", Wish(4), ONE_AT_A_TIME, replies)
+        assert replies.standing == {1, 2, 3}
+        office.throttled("p1", 1, 30.0, 0.1, 0.0)
+        assert replies.standing == {3}
+        office.ask("p2", Wish(5, patience=60.0), NO_LIMIT, replies)
+        assert replies.told[-1] == ("queued", 5)
+        office.lost("p2")
+
+    in_office(story)
+
+
+def test_what_passed_on_a_standing_lease_counts_for_the_pace(replies):
+    async def story(office):
+        start = asyncio.get_running_loop().time()
+        office.ask("p1", Wish(1), NO_LIMIT, replies)
+        office.passed("p1", 1, 300)
+        for _ in range(10):  # so many answers bear some refusals
+            office.throttled("p1", 1, 0.2, 0.1, 0.0)
+        await asyncio.sleep(0.25)
+        office.ask("p1", Wish(2), NO_LIMIT, replies)
+        seconds = asyncio.get_running_loop().time() - start
+        pace = office._leases["p1"][2].way.pace
+        assert 300 * 0.9 / seconds < pace.rate < 300 / 0.2
+        assert replies.standing == set(), "it is paced now"
 
     in_office(story)
