@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.frame import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -155,11 +156,14 @@ def _prune(journal: Path, run_ids: list[str], older_than: str | None, keep_last:
     store = SqliteJournal(journal)
     for run_id in run_ids:
         housekeeping.find_run(store, run_id)
-    going = housekeeping.to_prune(
-        housekeeping.list_runs(store), run_ids=run_ids, older_than=age, keep_last=keep_last, now=datetime.now(UTC)
-    )
+    listings = housekeeping.list_runs(store)
+    going = housekeeping.to_prune(listings, run_ids=run_ids, older_than=age, keep_last=keep_last, now=datetime.now(UTC))
     if not dry_run:
         housekeeping.prune(store, going)
+    if not going:
+        kept = ", ".join(housekeeping.why_kept(listings, older_than=age, keep_last=keep_last))
+        why = f"its runs stay: {kept}" if kept else "there is no run in it"
+        say(f"nothing {'would be' if dry_run else 'was'} removed from {journal}; {why}")
     for listing in going:
         typer.echo(listing.run_id)
     return exit_codes.OK

@@ -171,6 +171,24 @@ def to_prune(
     ]
 
 
+def why_kept(
+    listings: Sequence[RunListing], *, older_than: timedelta | None = None, keep_last: int | None = None
+) -> list[str]:
+    """Why `to_prune` with these rules found nothing: how many runs each of them keeps, in words."""
+    last = listings[-keep_last:] if keep_last else []
+    others = listings[: len(listings) - len(last)]
+    running = sum(listing.state == "running" for listing in others)
+    told = []
+    if last:
+        told.append(f"{len(last)} among the last {keep_last}")
+    if running:
+        told.append(f"{running} running")
+    if older_than is not None and (young := [each for each in others if each.state != "running"]):
+        oldest = min(listing.last_life for listing in young)[:16].replace("T", " ")
+        told.append(f"{len(young)} not old enough (the oldest was last taken up {oldest} UTC)")
+    return told
+
+
 def prune(store: SqliteJournal, listings: Sequence[RunListing]) -> None:
     """Delete runs and give their room back to the disk; other processes may go on writing other runs.
 

@@ -214,6 +214,19 @@ def test_prune_by_command(tmp_path):
     assert program("runs", "j.db", "--format", "jsonl", cwd=tmp_path).stdout == ""
 
 
+def test_prune_says_why_it_removed_nothing(tmp_path):
+    filled(tmp_path / "j.db", "one")
+    with Opened(tmp_path / "j.db", "going"):
+        kept = program("prune", "j.db", "--keep-last", "5", cwd=tmp_path)
+        assert (kept.returncode, kept.stdout) == (0, "")
+        assert kept.stderr == "ag2-parallel: nothing was removed from j.db; its runs stay: 2 among the last 5\n"
+        young = program("prune", "j.db", "--older-than", "99999d", "--dry-run", cwd=tmp_path).stderr
+        assert "nothing would be removed from j.db; its runs stay: 1 running, 1 not old enough" in young
+        assert f"the oldest was last taken up {STARTED:%Y-%m-%d %H:%M} UTC" in young
+    program("prune", "j.db", "one", "going", cwd=tmp_path)
+    assert "there is no run in it" in program("prune", "j.db", "--keep-last", "1", cwd=tmp_path).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
