@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,12 +65,20 @@ def add_to(app: typer.Typer, finish: Finish) -> None:
     @app.command()
     def show(
         journal: _File,
-        run: _Run = None,
+        run: Annotated[
+            str | None,
+            typer.Argument(
+                metavar="[RUN]", help="The run; default: the last one. It may be left out before TASK, too."
+            ),
+        ] = None,
         task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One of its tasks.")] = None,
         *,
         form: _Form = Shown.TABLE,
     ) -> None:
-        """A run with its tasks, or one task with its result."""
+        """A run with its tasks, or one task with its result.
+
+        A single name is the run of that name; where there is none, the task of that name in the last run.
+        """
         raise typer.Exit(finish(lambda _: _show(journal, run, task, form)))
 
     @app.command()
@@ -117,7 +126,14 @@ def _show(journal: Path, run: str | None, task: str | None, form: Shown) -> int:
     from ag2_parallel.journal.sqlite import SqliteJournal
 
     store = SqliteJournal(journal)
-    listing = housekeeping.find_run(store, run)
+    if run is not None and task is None:
+        named = housekeeping.find_named(store, run)
+        if named.run is not None and named.task:
+            again = shlex.join(["ag2-parallel", "show", str(journal), named.last.run_id, run])
+            say(f"{run!r} is a run; its namesake, a task of the last run: {again}")
+        listing, task = (named.last, run) if named.run is None else (named.run, None)
+    else:
+        listing = housekeeping.find_run(store, run)
     if task is not None:
         stored = housekeeping.find_task(store, listing, task)
         _answer([tables.whole_task(stored)], form, lambda: tables.task_table(stored))
