@@ -224,7 +224,8 @@ class ActiveRun(ReadableRun):
         self._lag = LagWatch(machinery.engine, self.run.notices.warn)
         self._started = machinery.clock.monotonic()
         self._open()
-        self._broadcast.emit(RunStarted, total=total, max_workers=workers)
+        how = self.how_to_resume
+        self._broadcast.emit(RunStarted, total=total, max_workers=workers, how_to_resume=how)
         self._record.tell(self.run_id, self._broadcast.emit, whole=total is not None)
 
     def _backend(self, machinery: Machinery, *, run_limit: float | None) -> Backend:

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -96,6 +97,40 @@ def test_a_killed_run_is_resumed_with_one_command(folder):
     written = rows_of(folder / "r.jsonl")
     assert sorted(row["name"] for row in written) == sorted(rows)  # one row a task
     assert {row["status"] for row in written} == {"succeeded"}
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_killed_run_has_told_how_to_go_on_with_it(folder, quiet):
+    write(folder, "once_slow")
+    with start(["run", "t.yaml", "--journal", "the runs.db", *quiet], folder) as process:
+        wait_for(folder, "t0")
+        process.kill()
+        told = process.communicate()[1]
+    (folder / "fast").touch()
+    lines = [line for line in told.splitlines() if "go on with: " in line]
+    if quiet:
+        assert not lines
+        return
+    (line,) = lines
+    assert line.startswith("ag2-parallel: if this run is cut off, go on with: ")
+    program, *typed = shlex.split(line.partition("go on with: ")[2])
+    code, out, _ = run([*typed, "--format", "jsonl"], folder)
+    assert (program, code, len(out.splitlines())) == ("ag2-parallel", 0, 8)
+
+
+def test_a_run_that_read_a_pipe_is_given_the_pipe_again(folder):
+    (folder / "a.yaml").write_text('defaults: {run: "work:quick"}\n')
+    rows = "id\n" + "".join(f"c{i}\n" for i in range(3))
+    command = ["map", "a.yaml", "-", "--prompt", "{{ id }}", "--journal", "runs.db", "--run-id", "one"]
+    err = run(command, folder, rows)[2]
+    assert "if this run is cut off, go on with: the same command with --run-id one\n" in err
+    code, _, err = run(["resume", "runs.db"], folder)
+    assert (code, "run 'one' read a pipe: give it the same command and data again, with --run-id one" in err) == (
+        2,
+        True,
+    )
+    code, out, err = run([*command, "--format", "jsonl"], folder, rows + "c3\n")
+    assert (code, len(out.splitlines()), "3 of its results stand" in err) == (0, 4, True)
 
 
 def test_a_data_set_is_resumed_too(folder):

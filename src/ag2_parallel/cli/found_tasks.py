@@ -44,9 +44,9 @@ class FoundSource(Iterable[Any]):
 
 
 def found(tasks: Iterable[Any], files: Sequence[Path], rows: RowsWanted | None, settings: RunSettings) -> Iterable[Any]:
-    """The tasks with how they are found again; as they are, where a pipe has been read."""
+    """The tasks with how they are found again: those of a pipe, by who gives the data once more."""
     if rows is not None and rows.data == "-":
-        return tasks
+        return FoundSource(tasks, {"pipe": True})
     found_by = {
         "file": [str(path.resolve()) for path in files],
         "rows": None if rows is None else asdict(rows) | {"data": str(Path(rows.data).resolve())},
