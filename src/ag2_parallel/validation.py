@@ -168,7 +168,7 @@ def _agent_choice_problems(task: ParallelTask, *, has_llm_config: bool) -> list[
     if len(given) > 1:
         return [f"it has {' and '.join(given)}; give exactly one of agent_config, agent and run"]
     if not given and not has_llm_config:
-        return ["it has none of agent_config, agent and run, and the runner has no llm_config"]
+        return [_nobody(task)]
     problems = []
     if task.agent_config is not None and not isinstance(task.agent_config, Mapping):
         problems.append(f"agent_config: a {type(task.agent_config).__name__} is not a dict")
@@ -210,6 +210,24 @@ def _object_problems(task: ParallelTask) -> list[str]:
     if task.accept is not None and not callable(task.accept):
         problems.append(f"accept: {task.accept!r} is not a function of the result")
     return problems
+
+
+def _nobody(task: ParallelTask) -> str:
+    """What a task lacks that nobody would answer."""
+    lacking = "it has none of agent_config, agent and run, and the runner has no llm_config"
+    if task.prompt:
+        return lacking
+    return (
+        f'it has no prompt, and {lacking}; write ParallelTask("{task.name}", "Summarise the case.", agent=your_agent)'
+    )
+
+
+def no_prompt(task: ParallelTask) -> str:
+    """A hint about a task that asks its agent nothing, which is allowed."""
+    return (
+        f'task "{task.name}" has no prompt, so its agent gets an empty message; say what it is asked: '
+        f'ParallelTask("{task.name}", "Summarise the case.")'
+    )
 
 
 def agent_class(task: ParallelTask) -> Problem:
