@@ -179,6 +179,21 @@ def test_a_dry_run_shows_the_order_and_calls_no_model(folder):
     assert KEY not in out + table + err
 
 
+def test_a_dry_run_shows_the_timeout_that_holds(folder):
+    (folder / "t.yaml").write_text(
+        'defaults: {run: "work:quick", prompt: x}\ntasks: [{name: own, timeout: 7}, {name: usual}]\n'
+    )
+
+    def timeouts(*options):
+        table = run(["run", "t.yaml", "--dry-run", *options], folder)[1]
+        cells = [[cell.strip() for cell in line.split("│")] for line in table.splitlines() if line.startswith("│")]
+        rows = json.loads(run(["run", "t.yaml", "--dry-run", "--format", "json", *options], folder)[1])["tasks"]
+        return {row[1]: row[-2] for row in cells}, [row["timeout"] for row in rows]
+
+    assert timeouts() == ({"own": "7 s", "usual": "none"}, [7.0, None])
+    assert timeouts("--timeout", "90") == ({"own": "7 s", "usual": "90 s"}, [7.0, 90.0])
+
+
 def test_keys_are_in_no_output(folder):
     """F33: also where a server repeats the key in its error, and a task in its answer."""
     (folder / "t.yaml").write_text(
