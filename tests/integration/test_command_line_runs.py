@@ -125,6 +125,19 @@ def test_map_runs_a_task_for_each_row(folder, data):
         ]
 
 
+@pytest.mark.parametrize(
+    ("data", "started", "done"), [("d.csv", "3 tasks", "[3/3]"), ("d.jsonl", "3 tasks", "[3/3]"), ("-", "tasks as they come", None)]
+)  # fmt: skip
+def test_map_knows_how_many_rows_a_file_has(folder, data, started, done):
+    (folder / "a.yaml").write_text(MAP)
+    (folder / "d.csv").write_text('text\none\n\n"two\nlines"\nth"ree,\n')
+    (folder / "d.jsonl").write_text('{"text": "one"}\n\n{"text": "two"}\n{"text": broken\n')
+    given = (folder / "d.csv").read_text() if data == "-" else None
+    _, _, err = run(["map", "a.yaml", data, "--prompt", "Say {{ text }}"], folder, given)
+    assert f"ag2-parallel: {started}, " in err
+    assert done is None or f"ag2-parallel: {done} " in err
+
+
 def test_map_names_bad_rows_and_missing_columns(folder):
     """F40."""
     (folder / "a.yaml").write_text(MAP)

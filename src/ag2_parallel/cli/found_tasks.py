@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.cli.run_settings import Format, RunSettings
 from ag2_parallel.cli.task_files.plan import RowsWanted
+from ag2_parallel.core.task_source import known_total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +38,11 @@ class FoundSource(Iterable[Any]):
         self.found_by = found_by
         self.repeatable = getattr(tasks, "repeatable", True)
         self.alike = getattr(tasks, "alike", {})
+
+    @property
+    def total(self) -> int | None:
+        """How many tasks there are; None: not known."""
+        return known_total(self._tasks)
 
     def __iter__(self) -> Iterator[Any]:
         """Task by task."""

@@ -98,7 +98,7 @@ class ProgressLines:
 
     def _remaining(self, now: float) -> str:
         done = sum(self._counts.values())
-        if self._total is None or not done or done == self._total:
+        if self._total is None or not done or done >= self._total:
             return ""
         return f", about {clock((now - self._started) / done * (self._total - done))} left"
 

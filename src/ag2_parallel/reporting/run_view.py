@@ -71,7 +71,7 @@ class RunView:
     """A run as its events tell it.
 
     Attributes:
-        total: How many tasks; None where they are read lazily.
+        total: How many tasks; None: not known.
         counts: Settled tasks by status, the succeeded first.
         running: Those that have started, by index, the oldest first.
         usage: Of the settled tasks.
