@@ -51,6 +51,10 @@ class What(StrEnum):
 
 _File = Annotated[Path, typer.Argument(metavar="JOURNAL", help="The journal's file.")]
 _Run = Annotated[str | None, typer.Argument(metavar="[RUN]", help="The run; default: the last one.")]
+_RunOfTask = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="The run; default: the last one. It may be left out before TASK, too."),
+]
 _Form = Annotated[Shown, typer.Option("--format", help="How to show it.")]
 
 
@@ -65,12 +69,7 @@ def add_to(app: typer.Typer, finish: Finish) -> None:
     @app.command()
     def show(
         journal: _File,
-        run: Annotated[
-            str | None,
-            typer.Argument(
-                metavar="[RUN]", help="The run; default: the last one. It may be left out before TASK, too."
-            ),
-        ] = None,
+        run: _RunOfTask = None,
         task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One of its tasks.")] = None,
         *,
         form: _Form = Shown.TABLE,
