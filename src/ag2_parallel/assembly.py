@@ -182,6 +182,7 @@ class ActiveRun(ReadableRun):
     def _wire(self, machinery: Machinery, *, total: int | None, upstream: Upstream, open_ended: bool = False) -> None:
         options = self._options
         self._machinery = machinery
+        counted = None if open_ended else self._tasks.total
         self._workers = workers = options.workers_for(total)
         policy = SchedulePolicy(
             max_workers=workers,
@@ -224,7 +225,8 @@ class ActiveRun(ReadableRun):
         self._lag = LagWatch(machinery.engine, self.run.notices.warn)
         self._started = machinery.clock.monotonic()
         self._open()
-        self._broadcast.emit(RunStarted, total=total, max_workers=workers)
+        how = self.how_to_resume
+        self._broadcast.emit(RunStarted, total=counted, max_workers=workers, how_to_resume=how)
         self._record.tell(self.run_id, self._broadcast.emit, whole=total is not None)
 
     def _backend(self, machinery: Machinery, *, run_limit: float | None) -> Backend:

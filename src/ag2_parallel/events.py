@@ -49,10 +49,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """A run began; `total` is None where the tasks are read lazily."""
+    """A run began; `total` is None where it is not known how many tasks there are.
+
+    `how_to_resume` is what a user types to go on with the run; None without a journal.
+    """
 
     total: int | None
     max_workers: int
+    how_to_resume: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

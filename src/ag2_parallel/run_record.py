@@ -135,7 +135,9 @@ class RunRecord:
             return None
         path = os.fspath(self._store.path) if self._store is not None else ""
         if found_by is not None and "file" in found_by:
-            return f"ag2-parallel resume {shlex.quote(path)} {run_id}"
+            return shlex.join(["ag2-parallel", "resume", path, run_id])
+        if found_by is not None and "pipe" in found_by:
+            return f"the same command with --run-id {shlex.quote(run_id)}"
         tasks = "" if found_by is not None and "attribute" in found_by else "tasks, "
         return f"runner.resume({path!r}, {tasks}run_id={run_id!r})"
 

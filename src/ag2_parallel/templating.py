@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import jinja2
     import jinja2.nodes
+
+
+_SHOWN: Final = 10
+"""Names that a message lists."""
 
 
 class TemplateError(ValueError):
@@ -65,14 +70,45 @@ class CompiledTemplate:
             raise TemplateError(str(error)) from error
 
 
+def parsed(text: str) -> jinja2.nodes.Template:
+    """A template's tree.
+
+    Raises:
+        jinja2.TemplateError: If it does not parse.
+    """
+    return _environment(False).parse(text)  # noqa: FBT003 - the cache's key
+
+
 @cache
 def _environment(refuse_none: bool) -> jinja2.Environment:  # noqa: FBT001 - the cache's key
     import jinja2
     import jinja2.sandbox
+    import jinja2.utils
+
+    class Missing(jinja2.StrictUndefined):
+        """Tells of a name that a mapping has not which names it has, and not of which Python class it is."""
+
+        __slots__ = ()
+
+        def __init__(
+            self,
+            hint: str | None = None,
+            obj: Any = jinja2.utils.missing,
+            name: str | None = None,
+            exc: type[jinja2.TemplateRuntimeError] = jinja2.UndefinedError,
+        ) -> None:
+            super().__init__(_told_of_missing(obj, name) if isinstance(obj, Mapping) else hint, obj, name, exc)
 
     return jinja2.sandbox.ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, finalize=_not_none if refuse_none else None
+        undefined=Missing, keep_trailing_newline=True, finalize=_not_none if refuse_none else None
     )
+
+
+def _told_of_missing(names: Iterable[str], wanted: str | None) -> str:
+    """What is there in the place of what is not; made for every name that is asked for first, so it is kept cheap."""
+    known = [repr(name) for name in islice(names, _SHOWN + 1)]
+    there = f"there are {', '.join(known[:_SHOWN])}{' and more' if len(known) > _SHOWN else ''}"
+    return f"{wanted!r} is not there; {there if known else 'nothing is'}"
 
 
 def _not_none(value: Any) -> Any:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
-from ag2_parallel.errors import ConfigurationError, DuplicateTaskError, UnsupportedAgentError
+from ag2_parallel.errors import (
+    ConfigurationError,
+    DuplicateTaskError,
+    UnknownDependencyError,
+    UnsupportedAgentError,
+)
 from ag2_parallel.policies import retry_problem, seconds_problem
 from ag2_parallel.tasks import TASK_FIELDS, ParallelTask, RefusedTask, Template
 
@@ -21,6 +27,12 @@ class Problem(NamedTuple):
     text: str
     error: type[ConfigurationError] = ConfigurationError
 
+
+_UPSTREAM: Final = re.compile(r"""\bupstream\s*(?:\.\s*(\w+)|\[\s*(?:"([^"]*)"|'([^']*)')\s*\])""")
+"""What looks like a name that is read from `upstream`."""
+
+_OF_MAPPINGS: Final = ("get", "items", "keys", "values")
+"""What `upstream` has beside the names of tasks."""
 
 AgentProblems = Callable[[ParallelTask], Iterable[Problem]]
 """Looks at a task's agent; the frameworks know what can be run and copied."""
@@ -73,6 +85,44 @@ def task_problems(task: ParallelTask, position: int, *, has_llm_config: bool, ag
     return problems or list(agents(task))
 
 
+def upstream_problems(
+    task: ParallelTask, depends_on: Sequence[str], is_task: Callable[[str], bool], key: Callable[[str], str] = str
+) -> list[Problem]:
+    """Names of `upstream` that a task's template cannot do without, and that are none of its dependencies.
+
+    Args:
+        task: Its template is looked at, where it has one.
+        depends_on: Names of the tasks it depends on.
+        is_task: Whether a name is that of a task that it could depend on.
+        key: Makes of a name what is compared.
+    """
+    if not isinstance(task.prompt, Template) or "upstream" not in task.prompt.text:
+        return []
+    known = {key(name) for name in (*depends_on, *_OF_MAPPINGS)}
+    if all(key("".join(found)) in known for found in _UPSTREAM.findall(task.prompt.text)):
+        return []
+    from ag2_parallel.surely_read import surely_read
+
+    missing = sorted(name for name in surely_read(task.prompt.text, "upstream") if key(name) not in known)
+    return [
+        Problem(f'task "{task.name}": {_no_upstream(name, depends_on, is_task)}', UnknownDependencyError)
+        for name in missing
+    ]
+
+
+def _no_upstream(name: str, depends_on: Sequence[str], is_task: Callable[[str], bool]) -> str:
+    needed = f"its prompt needs {_in_template(name)}"
+    if is_task(name):
+        return f'{needed}, and depends_on does not name "{name}"; add it there'
+    there = f"it depends on {', '.join(depends_on)}" if depends_on else "it depends on no task; name them in depends_on"
+    near = get_close_matches(name, depends_on, n=1)
+    return f"{needed}, and {there}" + (f"; did you mean {_in_template(near[0])}?" if near else "")
+
+
+def _in_template(name: str) -> str:
+    return f"upstream.{name}" if name.isidentifier() else f'upstream["{name}"]'
+
+
 def duplicate_problem(name: str, position: int, seen: dict[str, int]) -> Problem | None:
     """A name that is there already; `seen`, from `name_key` to position, is kept up."""
     first = seen.setdefault(name_key(name), position)
@@ -118,7 +168,7 @@ def _agent_choice_problems(task: ParallelTask, *, has_llm_config: bool) -> list[
     if len(given) > 1:
         return [f"it has {' and '.join(given)}; give exactly one of agent_config, agent and run"]
     if not given and not has_llm_config:
-        return ["it has none of agent_config, agent and run, and the runner has no llm_config"]
+        return [_nobody(task)]
     problems = []
     if task.agent_config is not None and not isinstance(task.agent_config, Mapping):
         problems.append(f"agent_config: a {type(task.agent_config).__name__} is not a dict")
@@ -160,6 +210,24 @@ def _object_problems(task: ParallelTask) -> list[str]:
     if task.accept is not None and not callable(task.accept):
         problems.append(f"accept: {task.accept!r} is not a function of the result")
     return problems
+
+
+def _nobody(task: ParallelTask) -> str:
+    """What a task lacks that nobody would answer."""
+    lacking = "it has none of agent_config, agent and run, and the runner has no llm_config"
+    if task.prompt:
+        return lacking
+    return (
+        f'it has no prompt, and {lacking}; write ParallelTask("{task.name}", "Summarise the case.", agent=your_agent)'
+    )
+
+
+def no_prompt(task: ParallelTask) -> str:
+    """A hint about a task that asks its agent nothing, which is allowed."""
+    return (
+        f'task "{task.name}" has no prompt, so its agent gets an empty message; say what it is asked: '
+        f'ParallelTask("{task.name}", "Summarise the case.")'
+    )
 
 
 def agent_class(task: ParallelTask) -> Problem:

@@ -165,6 +165,19 @@ def test_one_task_is_not_several(folder):
     assert "1 task; 1 at once" in run(["run", "t.yaml", "--dry-run"], folder)[1]
 
 
+def test_a_name_that_no_dependency_has_is_found_by_a_dry_run_with_its_place(folder):
+    (folder / "t.yaml").write_text(
+        "defaults: {run: 'work:quick'}\n"
+        "tasks:\n"
+        "  - {name: draft, prompt: x}\n"
+        "  - {name: report, depends_on: [draft], prompt_template: '{{ upstream.drfat.output }}'}\n"
+    )
+    code, out, err = run(["run", "t.yaml", "--dry-run"], folder)
+    assert (code, out) == (2, "")
+    problem = 'task "report": its prompt needs upstream.drfat, and it depends on draft; did you mean upstream.draft?'
+    assert f"t.yaml:4:5: tasks[1]: {problem}" in err
+
+
 def test_unfinished_tasks_are_shown_with_their_calls_so_far(folder):
     (folder / "work.py").write_text(
         "import os\nfrom autogen import ConversableAgent\n"

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -98,6 +99,40 @@ def test_a_killed_run_is_resumed_with_one_command(folder):
     assert {row["status"] for row in written} == {"succeeded"}
 
 
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_killed_run_has_told_how_to_go_on_with_it(folder, quiet):
+    write(folder, "once_slow")
+    with start(["run", "t.yaml", "--journal", "the runs.db", *quiet], folder) as process:
+        wait_for(folder, "t0")
+        process.kill()
+        told = process.communicate()[1]
+    (folder / "fast").touch()
+    lines = [line for line in told.splitlines() if "go on with: " in line]
+    if quiet:
+        assert not lines
+        return
+    (line,) = lines
+    assert line.startswith("ag2-parallel: if this run is cut off, go on with: ")
+    program, *typed = shlex.split(line.partition("go on with: ")[2])
+    code, out, _ = run([*typed, "--format", "jsonl"], folder)
+    assert (program, code, len(out.splitlines())) == ("ag2-parallel", 0, 8)
+
+
+def test_a_run_that_read_a_pipe_is_given_the_pipe_again(folder):
+    (folder / "a.yaml").write_text('defaults: {run: "work:quick"}\n')
+    rows = "id\n" + "".join(f"c{i}\n" for i in range(3))
+    command = ["map", "a.yaml", "-", "--prompt", "{{ id }}", "--journal", "runs.db", "--run-id", "one"]
+    err = run(command, folder, rows)[2]
+    assert "if this run is cut off, go on with: the same command with --run-id one\n" in err
+    code, _, err = run(["resume", "runs.db"], folder)
+    assert (code, "run 'one' read a pipe: give it the same command and data again, with --run-id one" in err) == (
+        2,
+        True,
+    )
+    code, out, err = run([*command, "--format", "jsonl"], folder, rows + "c3\n")
+    assert (code, len(out.splitlines()), "3 of its results stand" in err) == (0, 4, True)
+
+
 def test_a_data_set_is_resumed_too(folder):
     (folder / "cases.csv").write_text("id,text\n" + "".join(f"c{i},case {i}\n" for i in range(12)))
     with ModelServer(lambda request: f"seen {request.last_text}") as server:
@@ -120,7 +155,10 @@ def test_what_runs_again_can_be_narrowed(folder):
     (folder / "t.yaml").write_text((folder / "t.yaml").read_text().replace("p3", "another"))
     code, _, err = resumed(folder, "--changed", "error")
     assert code == 2
-    assert "t3" in err
+    assert err.endswith(
+        "error: 1 task would do something else than before: t3; start a new run for that, or resume with --changed rerun "
+        "or --changed keep\n"
+    )
     code, rows, _ = resumed(folder, "one", "--changed", "keep")
     assert (code, rows["t3"]["output"]) == (0, "did p3")
     code, rows, err = resumed(folder)

@@ -125,6 +125,19 @@ def test_map_runs_a_task_for_each_row(folder, data):
         ]
 
 
+@pytest.mark.parametrize(
+    ("data", "started", "done"), [("d.csv", "3 tasks", "[3/3]"), ("d.jsonl", "3 tasks", "[3/3]"), ("-", "tasks as they come", None)]
+)  # fmt: skip
+def test_map_knows_how_many_rows_a_file_has(folder, data, started, done):
+    (folder / "a.yaml").write_text(MAP)
+    (folder / "d.csv").write_text('text\none\n\n"two\nlines"\nth"ree,\n')
+    (folder / "d.jsonl").write_text('{"text": "one"}\n\n{"text": "two"}\n{"text": broken\n')
+    given = (folder / "d.csv").read_text() if data == "-" else None
+    _, _, err = run(["map", "a.yaml", data, "--prompt", "Say {{ text }}"], folder, given)
+    assert f"ag2-parallel: {started}, " in err
+    assert done is None or f"ag2-parallel: {done} " in err
+
+
 def test_map_names_bad_rows_and_missing_columns(folder):
     """F40."""
     (folder / "a.yaml").write_text(MAP)
@@ -177,6 +190,21 @@ def test_a_dry_run_shows_the_order_and_calls_no_model(folder):
     assert shown["tasks"][1]["agent"] == "round_robin: critic, counter"
     assert "8 tasks; 3 at once; no model was called" in table
     assert KEY not in out + table + err
+
+
+def test_a_dry_run_shows_the_timeout_that_holds(folder):
+    (folder / "t.yaml").write_text(
+        'defaults: {run: "work:quick", prompt: x}\ntasks: [{name: own, timeout: 7}, {name: usual}]\n'
+    )
+
+    def timeouts(*options):
+        table = run(["run", "t.yaml", "--dry-run", *options], folder)[1]
+        cells = [[cell.strip() for cell in line.split("│")] for line in table.splitlines() if line.startswith("│")]
+        rows = json.loads(run(["run", "t.yaml", "--dry-run", "--format", "json", *options], folder)[1])["tasks"]
+        return {row[1]: row[-2] for row in cells}, [row["timeout"] for row in rows]
+
+    assert timeouts() == ({"own": "7 s", "usual": "none"}, [7.0, None])
+    assert timeouts("--timeout", "90") == ({"own": "7 s", "usual": "90 s"}, [7.0, 90.0])
 
 
 def test_keys_are_in_no_output(folder):

@@ -31,7 +31,8 @@ def test_an_empty_prompt_and_an_endless_pair_are_hinted_at():
         ]
         ParallelAgentRunner(progress=False, observers=[seen]).run(tasks)
     hints = " ".join(event.message for event in seen.of(RunHint))
-    assert '"quiet" has no prompt' in hints
+    assert 'task "quiet" has no prompt, so its agent gets an empty message' in hints
+    assert 'ParallelTask("quiet", "Summarise the case.")' in hints
     assert "no max_turns" in hints
 
 

@@ -102,6 +102,21 @@ class TestValidation:
         ):
             assert words in text
 
+    def test_a_task_that_is_only_a_name_is_told_all_it_lacks(self):
+        for task in (ParallelTask("x"), {"name": "x"}):
+            with pytest.raises(ConfigurationError) as caught:
+                runner().run([task])
+            assert str(caught.value) == (
+                'task "x": it has no prompt, and it has none of agent_config, agent and run, and the runner has no '
+                'llm_config; write ParallelTask("x", "Summarise the case.", agent=your_agent)'
+            )
+        with pytest.raises(ConfigurationError) as caught:
+            runner().run([ParallelTask("x", "Hello")])
+        assert "prompt" not in str(caught.value)
+        with pytest.raises(ConfigurationError) as caught:
+            runner().map(None, [{"a": "b"}].__iter__(), "{{ a }}")
+        assert "prompt" not in str(caught.value)
+
     @pytest.mark.parametrize("name", ["", " ", "\u200b", "\u200b\u2060 \ufeff", "\ufe0f"])
     def test_a_name_that_nobody_can_see_is_blank(self, name):
         with pytest.raises(ConfigurationError, match="blank"):

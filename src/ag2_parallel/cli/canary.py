@@ -51,7 +51,8 @@ def canary(runner: ParallelAgentRunner, tasks: Iterable[Any], settings: RunSetti
         pipe = iter(tasks)
         ahead = list(islice(pipe, READ_AHEAD + 1))
         whole = len(ahead) <= READ_AHEAD
-        read, tasks = FoundSource(ahead[:READ_AHEAD], None), chain(ahead, pipe)
+        found_by = getattr(tasks, "found_by", None)
+        read, tasks = FoundSource(ahead[:READ_AHEAD], found_by), FoundSource(chain(ahead, pipe), found_by)
     forecast = replace(runner.forecast(read, settings.canary, run_id=run_id), whole=whole)
     say(str(forecast))
     for result in forecast.results.values():

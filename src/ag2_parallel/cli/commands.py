@@ -9,7 +9,7 @@ import typer
 
 from ag2_parallel.cli import exit_codes, journal_commands
 from ag2_parallel.cli.doctor_command import doctor
-from ag2_parallel.cli.frame import exit_code, say
+from ag2_parallel.cli.frame import exit_code, say, speak_for
 from ag2_parallel.cli.map_command import map_rows
 from ag2_parallel.cli.resume_command import resume
 from ag2_parallel.cli.run_command import run as run_files
@@ -129,3 +129,4 @@ app.command()(resume)
 app.command()(schema)
 app.command()(doctor)
 journal_commands.add_to(app, exit_code)
+speak_for(app)

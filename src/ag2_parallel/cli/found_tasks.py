@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.cli.run_settings import Format, RunSettings
 from ag2_parallel.cli.task_files.plan import RowsWanted
+from ag2_parallel.core.task_source import known_total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,15 +39,20 @@ class FoundSource(Iterable[Any]):
         self.repeatable = getattr(tasks, "repeatable", True)
         self.alike = getattr(tasks, "alike", {})
 
+    @property
+    def total(self) -> int | None:
+        """How many tasks there are; None: not known."""
+        return known_total(self._tasks)
+
     def __iter__(self) -> Iterator[Any]:
         """Task by task."""
         return iter(self._tasks)
 
 
 def found(tasks: Iterable[Any], files: Sequence[Path], rows: RowsWanted | None, settings: RunSettings) -> Iterable[Any]:
-    """The tasks with how they are found again; as they are, where a pipe has been read."""
+    """The tasks with how they are found again: those of a pipe, by who gives the data once more."""
     if rows is not None and rows.data == "-":
-        return tasks
+        return FoundSource(tasks, {"pipe": True})
     found_by = {
         "file": [str(path.resolve()) for path in files],
         "rows": None if rows is None else asdict(rows) | {"data": str(Path(rows.data).resolve())},

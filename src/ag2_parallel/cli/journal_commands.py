@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ag2_parallel.cli import exit_codes
+from ag2_parallel.cli.frame import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,6 +51,10 @@ class What(StrEnum):
 
 _File = Annotated[Path, typer.Argument(metavar="JOURNAL", help="The journal's file.")]
 _Run = Annotated[str | None, typer.Argument(metavar="[RUN]", help="The run; default: the last one.")]
+_RunOfTask = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="The run; default: the last one. It may be left out before TASK, too."),
+]
 _Form = Annotated[Shown, typer.Option("--format", help="How to show it.")]
 
 
@@ -63,12 +69,15 @@ def add_to(app: typer.Typer, finish: Finish) -> None:
     @app.command()
     def show(
         journal: _File,
-        run: _Run = None,
+        run: _RunOfTask = None,
         task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="One of its tasks.")] = None,
         *,
         form: _Form = Shown.TABLE,
     ) -> None:
-        """A run with its tasks, or one task with its result."""
+        """A run with its tasks, or one task with its result.
+
+        A single name is the run of that name; where there is none, the task of that name in the last run.
+        """
         raise typer.Exit(finish(lambda _: _show(journal, run, task, form)))
 
     @app.command()
@@ -116,7 +125,14 @@ def _show(journal: Path, run: str | None, task: str | None, form: Shown) -> int:
     from ag2_parallel.journal.sqlite import SqliteJournal
 
     store = SqliteJournal(journal)
-    listing = housekeeping.find_run(store, run)
+    if run is not None and task is None:
+        named = housekeeping.find_named(store, run)
+        if named.run is not None and named.task:
+            again = shlex.join(["ag2-parallel", "show", str(journal), named.last.run_id, run])
+            say(f"{run!r} is a run; its namesake, a task of the last run: {again}")
+        listing, task = (named.last, run) if named.run is None else (named.run, None)
+    else:
+        listing = housekeeping.find_run(store, run)
     if task is not None:
         stored = housekeeping.find_task(store, listing, task)
         _answer([tables.whole_task(stored)], form, lambda: tables.task_table(stored))
@@ -155,11 +171,14 @@ def _prune(journal: Path, run_ids: list[str], older_than: str | None, keep_last:
     store = SqliteJournal(journal)
     for run_id in run_ids:
         housekeeping.find_run(store, run_id)
-    going = housekeeping.to_prune(
-        housekeeping.list_runs(store), run_ids=run_ids, older_than=age, keep_last=keep_last, now=datetime.now(UTC)
-    )
+    listings = housekeeping.list_runs(store)
+    going = housekeeping.to_prune(listings, run_ids=run_ids, older_than=age, keep_last=keep_last, now=datetime.now(UTC))
     if not dry_run:
         housekeeping.prune(store, going)
+    if not going:
+        kept = ", ".join(housekeeping.why_kept(listings, older_than=age, keep_last=keep_last))
+        why = f"its runs stay: {kept}" if kept else "there is no run in it"
+        say(f"nothing {'would be' if dry_run else 'was'} removed from {journal}; {why}")
     for listing in going:
         typer.echo(listing.run_id)
     return exit_codes.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - typer reads it from the signature
 from typing import TYPE_CHECKING, Annotated
@@ -73,6 +74,10 @@ def resume(  # noqa: PLR0913 - typer reads the options from the signature
 
         header = resumable(journal, run)
         run_id, found_by = header.run_id, header.source or {}
+        if "pipe" in found_by:
+            raise ConfigurationError(
+                f"run {run_id!r} read a pipe: give it the same command and data again, with --run-id {shlex.quote(run_id)}"
+            )
         if "file" not in found_by:
             raise ConfigurationError(
                 f"run {run_id!r} was not started from files: go on with it in Python, by runner.resume(journal, tasks)"

@@ -162,9 +162,9 @@ class _Session:
     def _how_to_resume(self, tasks: Iterable[Any]) -> str | None:
         if self._journal is None:
             return None
-        if getattr(tasks, "found_by", None) is None:
-            return f"the same command with --run-id {self._run_id}"
-        return f"ag2-parallel resume {shlex.quote(self._journal)} {self._run_id}"
+        if "file" not in (getattr(tasks, "found_by", None) or {}):
+            return f"the same command with --run-id {shlex.quote(self._run_id)}"
+        return shlex.join(["ag2-parallel", "resume", self._journal, self._run_id])
 
     def _sample(self, known: Mapping[str, ParallelTaskResult], stop_reason: str) -> RunResults:
         return RunResults(list(known.values()), run_id=self._run_id, stop_reason=stop_reason)

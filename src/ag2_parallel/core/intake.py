@@ -58,6 +58,10 @@ class Intake:
         exact = {validation.name_key(task.name): task.name for task in tasks}
         wanted = [[exact.get(validation.name_key(name), name) for name in task.depends_on] for task in tasks]
         depends_on = ordering.resolve([task.name for task in tasks], wanted)
+        names = frozenset(exact.values())
+        for task, dependencies in zip(tasks, wanted, strict=True):
+            problems += validation.upstream_problems(task, dependencies, names.__contains__)
+        validation.raise_for(problems)
         return [self._new(task, index, depends_on[index]) for index, task in enumerate(tasks)]
 
     def refuse_alike(self, tasks: Any) -> None:
@@ -176,6 +180,8 @@ class LazyIntake:
                 problems.append(validation.Problem(text))
             else:
                 found.append(index)
+        key = validation.name_key
+        problems += validation.upstream_problems(task, task.depends_on, lambda name: key(name) in self._seen, key)
         return tuple(found), problems
 
     def _stand_in(self, item: Any, task: ParallelTask | None, position: int) -> ParallelTask:

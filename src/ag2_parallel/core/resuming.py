@@ -123,9 +123,10 @@ class Resumption:
         self._run_dependants_again(tasks, decided)
         decided = [new if new.kept is None else self._read(new) for new in decided]
         if self.changed and self.policy.changed == "error":
+            many = "1 task" if len(self.changed) == 1 else f"{len(self.changed):,} tasks"
             raise ConfigurationError(
-                f"{len(self.changed)} tasks would do something else than before: {_listed(self.changed)}; run them under a run_id "
-                'of their own, or resume with changed="rerun" or changed="keep"'
+                f"{many} would do something else than before: {_listed(self.changed)}; start a new run for that, or resume "
+                'with changed="rerun" or changed="keep"'
             )
         return decided
 
@@ -148,7 +149,10 @@ class Resumption:
         """A task that fails in this life alone: it is settled like one whose result stands, so nothing is written down."""
         name, index = new.task.name, new.scheduled.index
         self._refusals.add(index)
-        result = _failed(_Place(name, index, None, None, None), f'task "{name}" {why}, and changed is "error"')
+        result = _failed(
+            _Place(name, index, None, None, None),
+            f'task "{name}" {why}, and changed="error" (--changed error) refuses that',
+        )
         kept = Kept(name, index, result.status, lambda: result)
         scheduled = ScheduledTask(index, new.scheduled.depends_on, kept=result.status)
         return replace(new, judge=None, kept=kept, scheduled=scheduled)

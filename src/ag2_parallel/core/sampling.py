@@ -28,6 +28,7 @@ class SampledSource(Iterable[Any]):
 
     def __init__(self, tasks: Sequence[Any], found_by: Mapping[str, Any] | None) -> None:
         self._tasks = tasks
+        self.total = len(tasks)
         self.found_by = found_by
 
     def __iter__(self) -> Iterator[Any]:

@@ -33,12 +33,23 @@ class TaskSource:
         """Whether the tasks come from an async source."""
         return isinstance(self.source, AsyncIterable)
 
+    @property
+    def total(self) -> int | None:
+        """How many tasks there are; None: not known. May read a file."""
+        return len(self.listed) if self.listed is not None else known_total(self.source)
+
+
+def known_total(tasks: Any) -> int | None:
+    """How many tasks there are: of a list, or of a source that says it in an attribute `total`; None: not known."""
+    total = len(tasks) if isinstance(tasks, list | tuple) else getattr(tasks, "total", None)
+    return total if isinstance(total, int) and not isinstance(total, bool) and total >= 0 else None
+
 
 def task_source(tasks: Any, intake: Intake, locate: Callable[[str], Any]) -> TaskSource:
     """Take tasks, or "module:attribute" that names them or a function that makes them.
 
     What reads tasks from a file says in an attribute `found_by`, plain data, how to find them again, and may say in
-    `alike` what they have in common.
+    `alike` what they have in common, and in `total` how many there are.
 
     Raises:
         ConfigurationError: With every problem of every task of a list, or of what all tasks of a source have in common.

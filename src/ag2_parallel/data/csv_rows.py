@@ -38,13 +38,26 @@ def csv_rows(binary: io.BufferedReader, name: str, encoding: str | None = None) 
         yield from _rows(iter(text), name)
 
 
+def csv_row_count(binary: io.BufferedReader, name: str, encoding: str | None = None) -> int:
+    """How many rows `csv_rows` gives, those with a problem included.
+
+    Raises:
+        ConfigurationError: As `csv_rows`.
+    """
+    with as_text(binary, encoding) as text:
+        reader, _, _ = _begun(iter(text), name)
+        count = 0
+        while True:
+            try:
+                count += any(next(reader))
+            except StopIteration:
+                return count
+            except _csv().Error:
+                count += 1
+
+
 def _rows(lines: Iterator[str], name: str) -> Iterator[Row]:
-    first = next((line for line in lines if line.strip()), "")
-    named = _NAMED_SEPARATOR.match(first)
-    separator = named[1] if named else _separator(first)
-    reader = _reader(lines if named else itertools.chain([first], lines), separator)
-    columns = _columns(reader, name)
-    offset = 1 if named else 0
+    reader, columns, offset = _begun(lines, name)
     number = 0
     while True:
         line = reader.line_num + 1 + offset
@@ -59,6 +72,15 @@ def _rows(lines: Iterator[str], name: str) -> Iterator[Row]:
         if any(cells):
             number += 1
             yield _row(number, line, columns, cells)
+
+
+def _begun(lines: Iterator[str], name: str) -> tuple[Any, list[str], int]:
+    """The rows behind the line of column names, the columns, and how many lines the reader does not count."""
+    first = next((line for line in lines if line.strip()), "")
+    named = _NAMED_SEPARATOR.match(first)
+    separator = named[1] if named else _separator(first)
+    reader = _reader(lines if named else itertools.chain([first], lines), separator)
+    return reader, _columns(reader, name), 1 if named else 0
 
 
 @cache

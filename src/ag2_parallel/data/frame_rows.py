@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, Final
 
 from ag2_parallel.data.row import Row
@@ -33,6 +33,10 @@ class MemoryRows:
                 yield Row(number, {str(key): value for key, value in values.items()})
             else:
                 yield Row(number, problem=f"is a {type(values).__name__} and no mapping from columns to values")
+
+    def count(self) -> int | None:
+        """What the rows say of their number."""
+        return len(self._rows) if isinstance(self._rows, Sized) else None
 
 
 def _reading(rows: Any) -> Any:

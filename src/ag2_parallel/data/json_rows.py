@@ -45,6 +45,12 @@ def json_line_rows(binary: io.BufferedReader, encoding: str | None = None) -> It
                 yield _line_row(number, line, text)
 
 
+def json_line_count(binary: io.BufferedReader, encoding: str | None = None) -> int:
+    """How many rows `json_line_rows` gives, those with a problem included."""
+    with as_text(binary, encoding) as lines:
+        return sum(1 for text in lines if text.strip())
+
+
 def _line_row(number: int, line: int, text: str) -> Row:
     if (bad := undecoded(text)) is not None:
         return Row(number, line=line, problem=bad)

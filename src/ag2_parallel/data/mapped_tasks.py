@@ -93,9 +93,14 @@ class RowTasks(Iterable[RowTask]):
         return self._source.repeatable
 
     @property
+    def total(self) -> int | None:
+        """How many tasks there are, where that is quickly found out; None: not known."""
+        return self._source.count()
+
+    @property
     def alike(self) -> Mapping[str, ParallelTask]:
         """What all tasks have in common, by the name of the data set."""
-        return {f"every row of {self._source.name}": self._make("row", "", Row(0))}
+        return {f"every row of {self._source.name}": self._make("row", "a prompt", Row(0))}
 
     def _compare(self) -> None:
         rows = iter(self._source)

@@ -45,3 +45,7 @@ class RowSource(Protocol):
     def __iter__(self) -> Iterator[Row]:
         """Read it from the start, row by row."""
         ...
+
+    def count(self) -> int | None:
+        """How many rows there are now, where that is quickly found out; None: not known."""
+        ...

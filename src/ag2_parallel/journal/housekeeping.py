@@ -140,6 +140,40 @@ def find_task(store: SqliteJournal, listing: RunListing, name: str) -> StoredTas
     raise ConfigurationError(f"journal {store.path}: run {listing.run_id!r} has no task {name!r}{hint}")
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a name means that may be a run's, or that of a task of the run taken last.
+
+    Attributes:
+        run: The run of this name; None: there is none.
+        last: The run taken last.
+        task: Whether that has a task of this name.
+    """
+
+    run: RunListing | None
+    last: RunListing
+    task: bool
+
+
+def find_named(store: SqliteJournal, name: str) -> Named:
+    """A run, or a task of the run taken last.
+
+    Raises:
+        ConfigurationError: If neither has this name; names the nearest.
+        JournalError: If the file cannot be read.
+    """
+    last = find_run(store)
+    by_name = {listing.run_id: listing for listing in list_runs(store)}
+    with store.reading() as db:
+        named = Named(by_name.get(name), last, task_of_run(db, store.path, last.number, name) is not None)
+    if named.run is not None or named.task:
+        return named
+    near = get_close_matches(name, [*by_name, *(task.name for task in tasks(store, last))], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    neither = f"there is no run {name!r} in it, and its last run {last.run_id!r} has no task of this name"
+    raise ConfigurationError(f"journal {store.path}: {neither}{hint}")
+
+
 def to_prune(
     listings: Sequence[RunListing],
     *,
@@ -169,6 +203,24 @@ def to_prune(
         if listing.state != "running"
         and (older_than is None or now - datetime.fromisoformat(listing.last_life) >= older_than)
     ]
+
+
+def why_kept(
+    listings: Sequence[RunListing], *, older_than: timedelta | None = None, keep_last: int | None = None
+) -> list[str]:
+    """Why `to_prune` with these rules found nothing: how many runs each of them keeps, in words."""
+    last = listings[-keep_last:] if keep_last else []
+    others = listings[: len(listings) - len(last)]
+    running = sum(listing.state == "running" for listing in others)
+    told = []
+    if last:
+        told.append(f"{len(last)} among the last {keep_last}")
+    if running:
+        told.append(f"{running} running")
+    if older_than is not None and (young := [each for each in others if each.state != "running"]):
+        oldest = min(listing.last_life for listing in young)[:16].replace("T", " ")
+        told.append(f"{len(young)} not old enough (the oldest was last taken up {oldest} UTC)")
+    return told
 
 
 def prune(store: SqliteJournal, listings: Sequence[RunListing]) -> None:

@@ -17,7 +17,7 @@ from ag2_parallel.events import (
     TaskRetrying,
 )
 from ag2_parallel.reporting.log_seen import log_is_seen
-from ag2_parallel.reporting.words import clock, counted, harmless, many_tasks
+from ag2_parallel.reporting.words import clock, counted, harmless, if_cut_off, many_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,6 +58,8 @@ class ProgressLines:
                 self._started = self._last = self._clock()
                 many = "tasks as they come" if event.total is None else many_tasks(event.total)
                 self._line(f"{many}, {event.max_workers} at once")
+                if event.how_to_resume is not None:
+                    self._line(if_cut_off(event.how_to_resume))
             case TaskFinished():
                 self._counts[event.status] = self._counts.get(event.status, 0) + 1
                 self._finished(event)
@@ -96,7 +98,7 @@ class ProgressLines:
 
     def _remaining(self, now: float) -> str:
         done = sum(self._counts.values())
-        if self._total is None or not done or done == self._total:
+        if self._total is None or not done or done >= self._total:
             return ""
         return f", about {clock((now - self._started) / done * (self._total - done))} left"
 

@@ -58,7 +58,7 @@ class NotebookTable:
 def table(view: RunView, now: float, notes: list[str]) -> str:
     """The state as HTML: the whole run in a line, and some running tasks."""
     total = view.total
-    share = view.done / total * 100 if total else (100 if view.finished else 0)
+    share = min(view.done / total, 1) * 100 if total else (100 if view.finished else 0)
     colour = "#c2352d" if view.finished and view.bad else "#227a4f" if view.finished else "#4a86c8"
     told = [f"<b>{view.done:,}{f' of {total:,}' if total is not None else ''} tasks</b>"]
     told += [f"{count:,} {escape(status.replace('_', ' '))}" for status, count in view.counts.items()]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ag2_parallel import events
 from ag2_parallel.reporting.log_seen import log_is_seen
+from ag2_parallel.reporting.words import if_cut_off
 from ag2_parallel.results import TaskStatus
 from ag2_parallel.usage import Usage
 
@@ -70,7 +71,7 @@ class RunView:
     """A run as its events tell it.
 
     Attributes:
-        total: How many tasks; None where they are read lazily.
+        total: How many tasks; None: not known.
         counts: Settled tasks by status, the succeeded first.
         running: Those that have started, by index, the oldest first.
         usage: Of the settled tasks.
@@ -120,7 +121,7 @@ class RunView:
         task = None if event.index is None else self.running.get(event.index)
         match event:
             case events.RunStarted():
-                self.total, self.started = event.total, now
+                self._run_started(event, now)
             case events.RunFinished():
                 self.finished = True
                 self.running.clear()
@@ -141,6 +142,11 @@ class RunView:
                 self._keep_early(event.index, event)
             case _:
                 pass
+
+    def _run_started(self, event: events.RunStarted, now: float) -> None:
+        self.total, self.started = event.total, now
+        if event.how_to_resume is not None:
+            self.notes.append(if_cut_off(event.how_to_resume))
 
     def _keep_early(self, index: int, event: Event) -> None:
         """A task's first step may be told before its start is; that of a task which has ended is not kept for long."""

@@ -27,6 +27,11 @@ def many_tasks(count: int) -> str:
     return "1 task" if count == 1 else f"{count:,} tasks"
 
 
+def if_cut_off(how_to_resume: str) -> str:
+    """What the reader needs after a `kill -9`, told while there is time."""
+    return f"if this run is cut off, go on with: {how_to_resume}"
+
+
 def counted(counts: dict[str, int]) -> str:
     """Counts by status in words."""
     return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())

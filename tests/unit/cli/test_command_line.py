@@ -11,6 +11,7 @@ import pytest
 from ag2_parallel.cli import exit_codes, main
 from ag2_parallel.cli.frame import exit_code
 from ag2_parallel.cli.termination import Termination
+from ag2_parallel.cli.typed_options import as_typed
 from ag2_parallel.errors import ConfigurationError, RunFailedError
 from ag2_parallel.run_results import RunResults
 
@@ -93,6 +94,20 @@ def test_errors_become_a_message_and_anexit_code(error, code, told, capsys):
     assert exit_code(raising(error)) == code
     out, err = capsys.readouterr()
     assert (out, told in err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ('with changed="keep" or backend="local"', "with --changed keep or --backend local"),
+        ('handle_errors="ignore", run_id="my run"', "--on-error ignore, --run-id 'my run'"),
+        ('human_input_mode="NEVER" in AG2', 'human_input_mode="NEVER" in AG2'),
+    ],
+)
+def test_errors_name_options_as_one_types_them(message, told):
+    from ag2_parallel.cli.commands import app
+
+    assert as_typed(message, app) == told
 
 
 def test_sigterm_interrupts_and_is_given_back(capsys):

@@ -103,7 +103,10 @@ def test_a_changed_task_of_a_source_fails_by_itself_where_that_is_an_error():
         made.one(new(2, "c")),
     )
     assert [each.kept.load().status for each in (refused, dependant)] == ["failed", "failed"]
-    assert refused.kept.load().error.message == 'task "a" would do something else than before, and changed is "error"'
+    assert (
+        refused.kept.load().error.message
+        == 'task "a" would do something else than before, and changed="error" (--changed error) refuses that'
+    )
     assert "depends on one" in dependant.kept.load().error.message
     assert other.kept.status == "succeeded"
 

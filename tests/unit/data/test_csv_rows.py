@@ -14,7 +14,10 @@ def read(tmp_path):
     def read(content, name="data.csv", encoding=None):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return list(row_source(path, encoding))
+        source = row_source(path, encoding)
+        rows = list(source)
+        assert source.count() == len(rows)
+        return rows
 
     return read
 
@@ -116,3 +119,12 @@ def test_rows_are_read_one_by_one(tmp_path):
     rows = iter(row_source(path))
     assert next(rows).cells == {"id": "0"}
     rows.close()
+
+
+def test_rows_of_a_large_file_are_not_counted(tmp_path):
+    path = tmp_path / "cases.csv"
+    path.write_text("id\n" + "1\n" * 100)
+    assert row_source(path).count() == 100
+    with path.open("ab") as file:
+        file.truncate(2**25)
+    assert row_source(path).count() is None

@@ -41,6 +41,7 @@ def test_bad_json_lines_are_named_and_the_others_are_read(tmp_path):
     lines = [b'{"id": 1}', b'{"id": 2', b"[3]", b'{"id": 4, "id": 5}', b'{"id": "\xff"}', b"", b'{"id": 6}', b'{"id":']
     source = row_source(write(tmp_path / "d.jsonl", b"\n".join(lines)))
     assert [row.cells["id"] for row in source if row.problem is None] == [1, 6]
+    assert source.count() == len(list(source)) == 7
     told = problems(source)
     assert [text.partition(":")[0] for text in told] == [
         f"row {n} (line {m})" for n, m in ((2, 2), (3, 3), (4, 4), (5, 5), (7, 8))

@@ -188,6 +188,28 @@ def test_the_commands_show_what_there_is(tmp_path):
     assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_task_of_the_last_run_is_shown_without_the_run_s_name(tmp_path):
+    filled(tmp_path / "j.db", "first")
+    filled(tmp_path / "j.db", "t1")
+    filled(tmp_path / "j.db", "third run")
+
+    def shown(*names):
+        done = program("show", "j.db", *names, "--format", "json", cwd=tmp_path)
+        return [row["name"] for row in json.loads(done.stdout or "[]")], done.stderr
+
+    assert shown("t0") == (["t0"], "")
+    assert shown("first") == (["t0", "t1", "t2"], "")
+    assert shown("first", "t1") == (["t1"], "")
+    names, told = shown("t1")
+    assert names == ["t0", "t1", "t2"]
+    assert "'t1' is a run" in told
+    assert "ag2-parallel show j.db 'third run' t1\n" in told
+    assert (
+        "there is no run 't11' in it, and its last run 'third run' has no task of this name; did you mean 't1'"
+        in shown("t11")[1]
+    )
+
+
 def test_parquet_has_numbers_as_numbers(tmp_path):
     import pyarrow.parquet
 
@@ -212,6 +234,19 @@ def test_prune_by_command(tmp_path):
     assert program("prune", "j.db", "two", cwd=tmp_path).stdout.split() == ["two"]
     assert program("prune", "j.db", "--older-than", "1h", cwd=tmp_path).stdout.split() == ["one", "three"]
     assert program("runs", "j.db", "--format", "jsonl", cwd=tmp_path).stdout == ""
+
+
+def test_prune_says_why_it_removed_nothing(tmp_path):
+    filled(tmp_path / "j.db", "one")
+    with Opened(tmp_path / "j.db", "going"):
+        kept = program("prune", "j.db", "--keep-last", "5", cwd=tmp_path)
+        assert (kept.returncode, kept.stdout) == (0, "")
+        assert kept.stderr == "ag2-parallel: nothing was removed from j.db; its runs stay: 2 among the last 5\n"
+        young = program("prune", "j.db", "--older-than", "99999d", "--dry-run", cwd=tmp_path).stderr
+        assert "nothing would be removed from j.db; its runs stay: 1 running, 1 not old enough" in young
+        assert f"the oldest was last taken up {STARTED:%Y-%m-%d %H:%M} UTC" in young
+    program("prune", "j.db", "one", "going", cwd=tmp_path)
+    assert "there is no run in it" in program("prune", "j.db", "--keep-last", "1", cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize(

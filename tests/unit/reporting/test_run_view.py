@@ -129,3 +129,12 @@ def test_numbers_are_short():
         "12 k tokens",
         "3.46 M tokens",
     ]
+
+
+def test_how_to_go_on_with_a_run_is_told_at_its_start():
+    view, stream = RunView(), io.StringIO()
+    started = events.RunStarted(run_id="r", total=1, max_workers=1, how_to_resume="ag2-parallel resume runs.db r")
+    view.take(started, 0.0)
+    ProgressLines(stream)(started)
+    assert view.notes == ["if this run is cut off, go on with: ag2-parallel resume runs.db r"]
+    assert stream.getvalue().endswith(f"ag2-parallel: {view.notes[0]}\n")

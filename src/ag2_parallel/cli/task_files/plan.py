@@ -14,6 +14,7 @@ from ag2_parallel.cli.task_files.planner import Planner
 from ag2_parallel.cli.task_files.reading import read_task_file
 from ag2_parallel.cli.task_files.run_options import merged_options
 from ag2_parallel.cli.task_files.variables import Variables
+from ag2_parallel.core.task_source import known_total
 from ag2_parallel.errors import ConfigurationError, DuplicateTaskError
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ class ReadInTurn(Iterable[Any]):
         self._parts = parts
         self.alike = {name: task for part in parts for name, task in getattr(part, "alike", {}).items()}
         self.repeatable = all(getattr(part, "repeatable", True) for part in parts)
+
+    @property
+    def total(self) -> int | None:
+        """How many tasks there are; None: not known of a part."""
+        totals = [known_total(part) for part in self._parts]
+        return None if None in totals else sum(total or 0 for total in totals)
 
     def __iter__(self) -> Iterator[Any]:
         """Task by task."""

@@ -27,6 +27,7 @@ from ag2_parallel.frameworks.ag2.kinds import describes_agent, is_agent, is_mode
 from ag2_parallel.frameworks.ag2.members import function_of, members_of, tools_of
 from ag2_parallel.frameworks.ag2.templates import Templates
 from ag2_parallel.frameworks.ag2.tools import Breakdown, adopt
+from ag2_parallel.validation import no_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -139,7 +140,7 @@ class Ag2Framework:
         """What is allowed and seldom meant, said once a run."""
         if not work.ctx.prompt and "no prompt" not in self._hinted:
             self._hinted.add("no prompt")
-            work.scope.emit(RunHint, message=f'task "{work.task.name}" has no prompt: its agent gets an empty message')
+            work.scope.emit(RunHint, message=no_prompt(work.task))
 
 
 def _hold(agents: Iterable[Any], scope: AttemptScope) -> None:

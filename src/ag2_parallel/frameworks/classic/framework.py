@@ -28,6 +28,7 @@ from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
 from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
 from ag2_parallel.ports import Answer
+from ag2_parallel.validation import no_prompt
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import AttemptScope, Work
@@ -152,9 +153,7 @@ class _Run:
     def _give_hints(self, team: _Team) -> None:
         """What is allowed and seldom meant, said once a run."""
         if not self._work.ctx.prompt and self._seen.first_time("no prompt"):
-            self._scope.emit(
-                RunHint, message=f'task "{self._task.name}" has no prompt: its agent gets an empty message'
-            )
+            self._scope.emit(RunHint, message=no_prompt(self._task))
         endless = team.kind is Kind.PAIR and self._task.max_turns is None and all(each.client for each in team.root)
         if endless and self._seen.first_time("endless pair"):
             self._scope.emit(RunHint, message=_ENDLESS.format(task=self._task.name))
