@@ -10,6 +10,7 @@ from ag2_parallel.frameworks.registry import Frameworks
 from ag2_parallel.gate.budget import NamedModel, Spending
 from ag2_parallel.gate.cassette import open_cassette
 from ag2_parallel.place import Place
+from ag2_parallel.tasks import learn_task
 from ag2_parallel.workers.resources import Resources
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Preparation:
 
     def problems(self, task: ParallelTask) -> list[validation.Problem]:
         """What stands against a task's agent."""
-        self._redactor.learn(task.agent_config)
+        learn_task(self._redactor, task)
         problems = self._place.problems(task) or self.frameworks.problems(task)
         if self.spending is None or problems:
             return problems

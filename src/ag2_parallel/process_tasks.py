@@ -24,6 +24,7 @@ from ag2_parallel.gate.on_demand import GateOnDemand
 from ag2_parallel.gate.remote_spending import RemoteSpending
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.redaction import Redactor
+from ag2_parallel.tasks import learn_task
 from ag2_parallel.usage import Usage
 from ag2_parallel.workers.attempt import CURRENT, Attempt
 from ag2_parallel.workers.claims import Claims
@@ -165,7 +166,7 @@ class ChildRun:
                 self._refuse(message.key, self._broken)
                 return
             task, upstream = loaded(message.payload)
-            self._redactor.learn(task.agent_config)
+            learn_task(self._redactor, task)
             self._frameworks.warm_up_for(task)
         except BaseException as error:
             self._refuse(message.key, plain_error(task_error(error, self._redactor, None)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ag2_parallel.backends import wire
 from ag2_parallel.backends.crossing import Left, NewSpans, packed_answer, packed_left
 from ag2_parallel.errors import NotSerializableError
+from ag2_parallel.redaction import masked_text
 from ag2_parallel.results import TaskError, plain
 from ag2_parallel.spans import UNFINISHED
 from ag2_parallel.usage import Usage
@@ -146,7 +147,7 @@ class LogForwarder(logging.Handler):
         task, attempt = getattr(record, "task", None), getattr(record, "attempt", None)
         text = record.getMessage()
         if record.exc_info:
-            text = f"{text}\n{logging.Formatter().formatException(record.exc_info)}"
+            text = masked_text(f"{text}\n{logging.Formatter().formatException(record.exc_info)}")
         self._link.send(wire.Logged(record.name, record.levelno, text, None if task is None else str(task), attempt))
 
 

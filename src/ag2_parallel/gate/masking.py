@@ -17,13 +17,15 @@ _DATA: Final = "data:"
 
 
 def masked_body(body: bytes, redactor: Redactor) -> bytes:
-    """The body with every text in it masked; the same bytes where there is nothing to mask, or where it is no text."""
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
+    """The body with every text in it masked; the same bytes where there is nothing to mask."""
+    text = body.decode("utf-8", "surrogateescape")
+    masked = redactor.text(text)
+    if masked == text:  # most bodies have nothing in them, and are not taken apart to find that
         return body
-    # Most bodies have nothing in them, and are not taken apart to find that.
-    return body if redactor.text(text) == text else _masked(text, redactor).encode()
+    try:
+        return _masked(text, redactor).encode()
+    except UnicodeEncodeError:  # it is of another encoding, or damaged
+        return masked.encode("utf-8", "surrogateescape")
 
 
 async def masked_soon(body: bytes, redactor: Redactor, spawn: Callable[[Callable[[], None]], None]) -> bytes:
