@@ -90,7 +90,7 @@ class ActiveRun(ReadableRun):
         self._record = RunRecord(store_of(options.journal), policy, self.redactor, known)
         notes = [] if options.journal is None else [JournalNotes(lambda: self._record.journal)]
         observers = [*observers, *options.observers, *self._progress.observers, *notes]
-        self._broadcast = Broadcast(observers, self.run_id)
+        self._broadcast = Broadcast(observers, self.run_id, self.redactor.text)
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
         self._hooks = ExitStack()

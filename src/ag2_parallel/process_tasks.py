@@ -100,10 +100,11 @@ class ChildRun:
         logging.getLogger("ag2_parallel").setLevel(plan.log_level)
         self._redactor = Redactor(plan.redact, learnt=lambda new: self._link.send(wire.Learnt(self._run, tuple(new))))
         self._redactor.learn(plan.llm_config)
+        self._redactor.learn({"secret": plan.secrets})
         self._frameworks = Frameworks(plan.llm_config)
         self._console = ConsoleRouter("grouped" if plan.captures else "quiet", self._redactor)
         self._console.open()
-        self._resources = Resources(plan.resources)
+        self._resources = Resources(plan.resources, self._redactor.text)
         self._resources.open()
         if plan.budget is not None:
             Spending(plan.budget, on_reached=lambda _why: None, on_refused=lambda _why: None).load_prices()
@@ -234,7 +235,7 @@ class ChildRun:
     def _make(self, order: AttemptOrder, listener: BackendListener) -> Attempt:
         attempt = Attempt(order, self._services, listener)
         key = wire.Key(self._run, order.index, order.attempt)
-        self._accounts[key] = Account(key, order.task.name, attempt.snapshot)
+        self._accounts[key] = Account(key, order.task.name, attempt.snapshot, self._redactor.text)
         self._latest[order.index] = key
         return attempt
 

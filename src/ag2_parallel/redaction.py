@@ -77,6 +77,11 @@ class Redactor:
         """Whether a function of the user's has a word in it."""
         return self._extra is not None
 
+    @property
+    def learnt(self) -> frozenset[str]:
+        """The secrets it was told of."""
+        return self._learnt
+
     def learn(self, config: Any) -> None:
         """Remember every secret found in a configuration, however nested: under a telling name, or in an address."""
         self._learn(secrets_in(config))

@@ -34,9 +34,12 @@ class Sends(Protocol):
 class Account:
     """What the parent knows of an attempt. Its methods run on the writing thread, one after another."""
 
-    def __init__(self, key: wire.Key, task: str, snapshot: Callable[[], Snapshot]) -> None:
-        """`snapshot` says what the attempt has; from any thread."""
+    def __init__(
+        self, key: wire.Key, task: str, snapshot: Callable[[], Snapshot], mask: Callable[[str], str] = masked_text
+    ) -> None:
+        """`snapshot` says what the attempt has; from any thread. `mask` hides the secrets of a text."""
         self._key = key
+        self._mask = mask
         self._task = task
         self._snapshot = snapshot
         self._sent: tuple[object, ...] = ()
@@ -64,7 +67,7 @@ class Account:
             try:
                 answer = packed_answer(self._task, outcome.answer)
             except NotSerializableError as obstacle:
-                error = not_serializable(obstacle)
+                error = not_serializable(self._mask(str(obstacle)))
         progress = self._progress(self._snapshot())
         return wire.Ended(progress, outcome.ended, answer, None if error is None else plain_error(error))
 
@@ -151,9 +154,9 @@ class LogForwarder(logging.Handler):
         self._link.send(wire.Logged(record.name, record.levelno, text, None if task is None else str(task), attempt))
 
 
-def not_serializable(error: NotSerializableError) -> TaskError:
+def not_serializable(message: str) -> TaskError:
     """As an attempt's error."""
-    return TaskError(type="NotSerializableError", message=str(error), kind="not_serializable", retryable=False)
+    return TaskError(type="NotSerializableError", message=message, kind="not_serializable", retryable=False)
 
 
 def plain_error(error: TaskError) -> TaskError:
