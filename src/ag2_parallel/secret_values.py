@@ -42,6 +42,7 @@ _PLACEHOLDERS: Final = frozenset(
 """The same of longer ones, and of examples."""
 
 _SHORTEST_NUMBER: Final = 8
+_SHORTEST_COOKIE: Final = 12
 _SHORTEST_TOKEN: Final = 16
 """A user of an address that has so many characters, digits among them, is a token."""
 
@@ -182,9 +183,9 @@ def _of_connection(text: str) -> Iterator[str]:
 
 def _of_cookies(text: str) -> Iterator[str]:
     """The values that are long enough to be no settings, such as "dark", and all of them together."""
-    for cookie in (text, *text.split(";")) if "=" in text else (text,):
-        value = cookie.strip() if cookie is text else cookie.partition("=")[2].strip().strip('"')
-        if len(value) >= 12 or (len(value) >= 8 and any(map(str.isdigit, value))):
+    values = [cookie.partition("=")[2].strip().strip('"') for cookie in text.split(";")]
+    for value in (text.strip(), *values):
+        if len(value) >= _SHORTEST_COOKIE or (len(value) >= _SHORTEST_NUMBER and any(map(str.isdigit, value))):
             yield value
 
 
