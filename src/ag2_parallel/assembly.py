@@ -84,6 +84,7 @@ class ActiveRun(ReadableRun):
         self.outlet = Outlet(streamed=streamed)
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
+        self.redactor.learn_environment(os.environ)
         self._progress = Progress(options.progress, asks=callable(options.human_input))
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import logging
+import os
 import threading
 from functools import partial
 from pathlib import Path
@@ -100,6 +101,7 @@ class ChildRun:
         logging.getLogger("ag2_parallel").setLevel(plan.log_level)
         self._redactor = Redactor(plan.redact, learnt=lambda new: self._link.send(wire.Learnt(self._run, tuple(new))))
         self._redactor.learn(plan.llm_config)
+        self._redactor.learn_environment(os.environ)
         self._redactor.learn({"secret": plan.secrets})
         self._frameworks = Frameworks(plan.llm_config)
         self._console = ConsoleRouter("grouped" if plan.captures else "quiet", self._redactor)

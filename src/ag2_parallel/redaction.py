@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.key_shapes import MASK, masked_text
-from ag2_parallel.secret_values import SECRET_NAMES, forms_of, is_secret_name, secrets_in, secrets_of_data
+from ag2_parallel.secret_values import SECRET_NAMES, forms_of, is_secret_name, keys_of, secrets_in, secrets_of_data
 
 if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult, TaskError
@@ -22,7 +24,13 @@ _OFTEN: Final = 40
 _MOST_OFTEN: Final = 2000
 """Texts so short are remembered as harmless, up to so many: roles, names and field names come again in every result."""
 
-_MOST_IN_PATTERN: Final = 2000
+_MOST_IN_PATTERN: Final = 500
+_WORTH_A_PATTERN: Final = 500
+"""Texts."""
+_MOST_FROM_DATA: Final = 200
+"""Different secrets of tasks' data that a run remembers: each makes each text take longer."""
+
+_forms_of = lru_cache(maxsize=10_000)(forms_of)
 
 
 class _Known:
@@ -30,29 +38,26 @@ class _Known:
 
     def __init__(self, forms: Iterable[str]) -> None:
         self.forms = sorted(forms, key=len, reverse=True)
-        self.set = frozenset(self.forms)
-        self._shortest = len(self.forms[-1]) if self.forms else 0
-        # A pattern is the faster way through a short text, and a search for each form through a long one.
+        self._shortest = len(self.forms[-1]) if self.forms else sys.maxsize
+        # A pattern is the faster way through a short text, and a search for each form through a long one. To make it
+        # takes as long as some hundred searches, and may be for nothing where secrets come one after the other.
         self._short = 3 * len(self.forms) if len(self.forms) <= _MOST_IN_PATTERN else 0
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join(map(re.escape, self.forms)))
+        self._until_pattern = _WORTH_A_PATTERN
+        self._pattern: re.Pattern[str] | None = None
 
     def masked(self, text: str) -> str:
-        if len(text) < self._shortest or not self._shortest:
+        length = len(text)
+        if length < self._shortest:
             return text
-        if len(text) <= self._short:
-            return self._pattern.sub(MASK, text)
+        if length <= self._short:
+            if self._pattern is not None:
+                return self._pattern.sub(MASK, text)
+            self._until_pattern -= 1
+            if self._until_pattern <= 0:
+                self._pattern = re.compile("|".join(map(re.escape, self.forms)))
         for form in self.forms:
             if form in text:
-                return self._pattern.sub(MASK, text) if self._short else self._one_by_one(text)
-        return text
-
-    def _one_by_one(self, text: str) -> str:
-        """The same where the pattern would take longer to make than to use."""
-        for form in self.forms:
-            text = text.replace(form, MASK)
+                text = text.replace(form, MASK)
         return text
 
 
@@ -68,9 +73,19 @@ class Redactor:
         """`extra` is the user's own `redact` function, applied first; `learnt` is told every secret once."""
         self._extra = extra
         self._tell = learnt
-        self._learnt: frozenset[str] = frozenset()
-        self._known = _Known(())
+        self._lock = threading.Lock()
+        self._learnt: set[str] = set()
+        self._from_data = 0
+        self._known: _Known | None = None
         self._harmless: set[str] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the lock: its `text` may be a run's `redact`, and go to another process."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A redactor that knows the same."""
+        vars(self).update(state, _lock=threading.Lock())
 
     @property
     def asks_user(self) -> bool:
@@ -80,26 +95,41 @@ class Redactor:
     @property
     def learnt(self) -> frozenset[str]:
         """The secrets it was told of."""
-        return self._learnt
+        with self._lock:
+            return frozenset(self._learnt)
 
     def learn(self, config: Any) -> None:
         """Remember every secret found in a configuration, however nested: under a telling name, or in an address."""
         self._learn(secrets_in(config))
 
+    def learn_environment(self, environment: Mapping[str, str]) -> None:
+        """Remember the keys in variables that SDKs look into by themselves, such as `MISTRAL_API_KEY`."""
+        self.learn(keys_of(environment))
+
     def learn_data(self, data: Any) -> None:
         """The same of a task's own data, which may be anything: see `secrets_of_data`."""
-        self._learn(secrets_of_data(data))
+        found = secrets_of_data(data)
+        if found and self._from_data < _MOST_FROM_DATA:
+            self._from_data += self._learn(found)
 
-    def _learn(self, found: set[str]) -> None:
-        secrets = found - self._learnt
-        if not secrets:
-            return
-        forms = {form for secret in secrets for form in forms_of(secret)} - self._known.set
-        self._learnt |= secrets
-        if forms:
-            self._known = _Known(self._known.set | forms)
-            self._tell(secrets)
-            self._harmless = set()  # after the forms: who still looks with the old ones adds to the old set
+    def _learn(self, found: set[str]) -> int:
+        """Remember what is new of these; returns how many."""
+        with self._lock:
+            secrets = found - self._learnt
+            if not secrets:
+                return 0
+            self._learnt |= secrets
+            self._known = None  # made again when there is a text, since secrets come one after the other
+            self._harmless = set()  # who still looks with what was known adds to the old set
+        self._tell(secrets)
+        return len(secrets)
+
+    def _look_up(self) -> _Known:
+        """What is known, made anew."""
+        with self._lock:
+            if self._known is None:
+                self._known = _Known({form for secret in self._learnt for form in _forms_of(secret)})
+            return self._known
 
     def text(self, text: str) -> str:
         """`text` with every secret masked."""
@@ -108,13 +138,13 @@ class Redactor:
         harmless = self._harmless
         if text in harmless:
             return text
-        masked = self._masked(text)
+        masked = masked_text((self._known or self._look_up()).masked(text))
         if masked == text and len(text) <= _OFTEN and len(harmless) < _MOST_OFTEN:
             harmless.add(text)
         return masked
 
     def _masked(self, text: str) -> str:
-        return masked_text(self._known.masked(text))
+        return masked_text((self._known or self._look_up()).masked(text))
 
     def _by_the_user(self, text: str) -> str:
         assert self._extra is not None
@@ -132,7 +162,7 @@ class Redactor:
 
     def known(self, value: Any) -> Any:
         """Plain data with the secrets that were learnt masked, and nothing else changed."""
-        known = self._known
+        known = self._known or self._look_up()
         return _mapped(value, known.masked) if known.forms else value
 
     def result(self, result: ParallelTaskResult) -> ParallelTaskResult:

@@ -25,6 +25,8 @@ _DATA_NAMES: Final = re.compile(
 )
 """The same in data, which is about anything."""
 
+_VARIABLES: Final = re.compile(r"_(?:API_KEY|ACCESS_KEY|AUTH_TOKEN|SESSION_TOKEN)$|^HF_TOKEN$")
+
 _COOKIE_NAMES: Final = re.compile(r"cookies?$", re.IGNORECASE)
 _CONNECTION_NAMES: Final = re.compile(r"conn(?:ection)?[_-]?(?:string|str)|(?:^|[_-])dsn$", re.IGNORECASE)
 _QUERY_NAMES: Final = frozenset({"key", "sig", "signature", "code"})
@@ -46,11 +48,11 @@ _SHORTEST_COOKIE: Final = 12
 _SHORTEST_TOKEN: Final = 16
 """A user of an address that has so many characters, digits among them, is a token."""
 
-_ADDRESS: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.\-]*)://(?:([^\s/'\"]*)@)?[^\s?]*(\?\S*)?\s*")
+_ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://(?=\S*\Z)(?:([^\s/'\"]*)@)?[^?]*(\?.*)?")
 _LONGEST_ADDRESS: Final = 4096
 _PARAMETER: Final = re.compile(r"[?&]([^=&]+)=([^&#\s]+)")
-_SETTING: Final = re.compile(r"([A-Za-z_ ]+?)\s*=\s*(\"[^\"]*\"|'[^']*'|[^;]*)")
-_SPACED_SETTING: Final = re.compile(r"([A-Za-z_]+)\s*=\s*(\"[^\"]*\"|'[^']*'|\S*)")
+_SETTING: Final = re.compile(r"([A-Za-z_ ]{1,40}?)\s*=\s*(\"[^\"]*\"|'[^']*'|[^;]*)")
+_SPACED_SETTING: Final = re.compile(r"([A-Za-z_]{1,40})\s*=\s*(\"[^\"]*\"|'[^']*'|\S*)")
 _SETTING_NAMES: Final = re.compile(r"password|pwd|key$|secret|token|signature", re.IGNORECASE)
 
 _SHORTEST_INSIDE: Final = 9
@@ -72,6 +74,11 @@ _MOST_OF_DATA: Final = 2000
 def is_secret_name(name: object) -> bool:
     """Whether what is called so is a secret."""
     return isinstance(name, str) and SECRET_NAMES.search(name) is not None
+
+
+def keys_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that SDKs take keys from by themselves, by the names that providers give them."""
+    return {name: value for name, value in environment.items() if _VARIABLES.search(name)}
 
 
 def secrets_of_data(data: Any) -> set[str]:
@@ -143,7 +150,7 @@ def _telling_in_data(name: object) -> str:
 
 
 def _of_text(text: str, name: str) -> Iterator[str]:
-    if "://" in text and len(text) <= _LONGEST_ADDRESS and (address := _ADDRESS.fullmatch(text)):
+    if "://" in text and len(text) <= _LONGEST_ADDRESS and (address := _ADDRESS.fullmatch(text.strip())):
         yield from filter(_is_worth, _of_address(address))
     if not name:
         return

@@ -12,6 +12,7 @@ from contextlib import closing
 from urllib.parse import quote
 
 import pytest
+from environment import environment
 from pydantic import BaseModel, SecretBytes, SecretStr
 
 from ag2_parallel import Journal, ParallelAgentRunner, ParallelTask, Record, RunFailedError, once
@@ -329,4 +330,19 @@ def test_the_answer_to_a_question_for_a_password(tmp_path):
         task = ParallelTask("t", "go", agent=agent, max_turns=3)
         results, told = everything(tmp_path, [task], human_input=lambda request: SECRET)
     assert results["t"].output == "logged in with ***"
+    assert_absent(SECRET, told)
+
+
+def says_the_environments_key(ctx):
+    import os
+
+    return f"it is {os.environ['MISTRAL_API_KEY']}"
+
+
+@pytest.mark.parametrize("backend", ["local", "process"])
+def test_keys_that_only_an_sdk_looks_for_in_the_environment(tmp_path, backend):
+    with environment(MISTRAL_API_KEY=SECRET):
+        tasks = [ParallelTask("t", run=says_the_environments_key)]
+        results, told = everything(tmp_path, tasks, backend=backend)
+    assert results["t"].output == "it is ***"
     assert_absent(SECRET, told)
