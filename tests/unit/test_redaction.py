@@ -3,6 +3,7 @@
 import base64
 import re
 
+import cloudpickle
 import pydantic
 import pytest
 
@@ -225,3 +226,10 @@ def test_a_text_is_cut_between_words():
 def test_a_configuration_is_shown_without_the_secrets_in_its_addresses():
     config = {"base_url": f"https://{SECRET}@h/v1?key={SECRET}", "dsn": f"host=db password={SECRET}"}
     assert masked_config(config) == {"base_url": "https://***@h/v1?key=***", "dsn": "host=db password=***"}
+
+
+def test_a_redactor_goes_to_another_process():
+    redactor = Redactor()
+    redactor.learn({"api_key": SECRET})
+    text = cloudpickle.loads(cloudpickle.dumps(redactor.text))
+    assert text(f"refused {SECRET}") == "refused ***"
