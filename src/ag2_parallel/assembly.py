@@ -84,13 +84,14 @@ class ActiveRun(ReadableRun):
         self.outlet = Outlet(streamed=streamed)
         self.redactor = Redactor(options.redact)
         self.redactor.learn(options.llm_config)
+        self.redactor.learn_environment(os.environ)
         self._progress = Progress(options.progress, asks=callable(options.human_input))
         self._preparation = Preparation(options, self.redactor, lambda why, stop: self.run.exhaust(why, stop=stop))
         self._console = ConsoleRouter(options.console, self.redactor)
         self._record = RunRecord(store_of(options.journal), policy, self.redactor, known)
         notes = [] if options.journal is None else [JournalNotes(lambda: self._record.journal)]
         observers = [*observers, *options.observers, *self._progress.observers, *notes]
-        self._broadcast = Broadcast(observers, self.run_id)
+        self._broadcast = Broadcast(observers, self.run_id, self.redactor.text)
         self._metrics = RunMetrics()
         self._submitted: Submitted | None = None
         self._hooks = ExitStack()

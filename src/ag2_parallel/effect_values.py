@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ag2_parallel.redaction import cut
+
 _SHOWN: Final = 60
 _DEEPEST: Final = 100
 
@@ -157,4 +159,4 @@ def _shown(value: Any) -> str:
         text = repr(value)
     except Exception:
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return cut(text, _SHOWN)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from ag2_parallel import validation
 from ag2_parallel.cassettes import Replay
+from ag2_parallel.errors import NotSerializableError
 from ag2_parallel.frameworks.registry import Frameworks
 from ag2_parallel.gate.budget import NamedModel, Spending
 from ag2_parallel.gate.cassette import open_cassette
 from ag2_parallel.place import Place
+from ag2_parallel.tasks import learn_task
 from ag2_parallel.workers.resources import Resources
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Preparation:
     def __init__(self, options: Options, redactor: Redactor, exhaust: Callable[[str, bool], None]) -> None:
         """Nothing is imported or opened yet. `exhaust(why, stop)` is told when the budget is used up."""
         self.frameworks = Frameworks(options.llm_config, keyless=isinstance(options.cassette, Replay))
-        self.resources = Resources(options.resources)
+        self.resources = Resources(options.resources, redactor.text)
         self.spending: Spending | None = None
         if options.budget is not None:
             self.spending = Spending(
@@ -88,12 +90,16 @@ class Preparation:
         Raises:
             NotSerializableError: Names them.
         """
-        self._place.check_options()
+        try:
+            self._place.check_options()
+        except NotSerializableError as error:
+            raise NotSerializableError([self._redactor.text(problem) for problem in error.problems]) from None
 
     def problems(self, task: ParallelTask) -> list[validation.Problem]:
         """What stands against a task's agent."""
-        self._redactor.learn(task.agent_config)
-        problems = self._place.problems(task) or self.frameworks.problems(task)
+        learn_task(self._redactor, task)
+        found = self._place.problems(task) or self.frameworks.problems(task)
+        problems = [problem._replace(text=self._redactor.text(problem.text)) for problem in found]
         if self.spending is None or problems:
             return problems
         unpriced = self.spending.problems(NamedModel(*each) for each in self.frameworks.models(task))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import logging
+import os
 import threading
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from ag2_parallel.gate.on_demand import GateOnDemand
 from ag2_parallel.gate.remote_spending import RemoteSpending
 from ag2_parallel.ports import AttemptOrder, AttemptOutcome
 from ag2_parallel.redaction import Redactor
+from ag2_parallel.tasks import learn_task
 from ag2_parallel.usage import Usage
 from ag2_parallel.workers.attempt import CURRENT, Attempt
 from ag2_parallel.workers.claims import Claims
@@ -99,10 +101,12 @@ class ChildRun:
         logging.getLogger("ag2_parallel").setLevel(plan.log_level)
         self._redactor = Redactor(plan.redact, learnt=lambda new: self._link.send(wire.Learnt(self._run, tuple(new))))
         self._redactor.learn(plan.llm_config)
+        self._redactor.learn_environment(os.environ)
+        self._redactor.learn({"secret": plan.secrets})
         self._frameworks = Frameworks(plan.llm_config)
         self._console = ConsoleRouter("grouped" if plan.captures else "quiet", self._redactor)
         self._console.open()
-        self._resources = Resources(plan.resources)
+        self._resources = Resources(plan.resources, self._redactor.text)
         self._resources.open()
         if plan.budget is not None:
             Spending(plan.budget, on_reached=lambda _why: None, on_refused=lambda _why: None).load_prices()
@@ -165,7 +169,7 @@ class ChildRun:
                 self._refuse(message.key, self._broken)
                 return
             task, upstream = loaded(message.payload)
-            self._redactor.learn(task.agent_config)
+            learn_task(self._redactor, task)
             self._frameworks.warm_up_for(task)
         except BaseException as error:
             self._refuse(message.key, plain_error(task_error(error, self._redactor, None)))
@@ -233,7 +237,7 @@ class ChildRun:
     def _make(self, order: AttemptOrder, listener: BackendListener) -> Attempt:
         attempt = Attempt(order, self._services, listener)
         key = wire.Key(self._run, order.index, order.attempt)
-        self._accounts[key] = Account(key, order.task.name, attempt.snapshot)
+        self._accounts[key] = Account(key, order.task.name, attempt.snapshot, self._redactor.text)
         self._latest[order.index] = key
         return attempt
 

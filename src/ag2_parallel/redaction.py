@@ -2,64 +2,63 @@
 
 from __future__ import annotations
 
-import base64
+import copy
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+
+from ag2_parallel.key_shapes import MASK, masked_text
+from ag2_parallel.secret_values import SECRET_NAMES, forms_of, is_secret_name, keys_of, secrets_in, secrets_of_data
 
 if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult, TaskError
 
-MASK: Final = "***"
-
-SECRET_NAMES: Final = re.compile(
-    r"(?:api|access|secret|private|auth|subscription)[_-]?(?:key|token|secret)|password|passwd|passphrase|authorization|credential|(?:^|[_-])(?:token|secret)$",
-    re.IGNORECASE,
-)
-"""Names in a configuration whose values are secrets, whatever they look like."""
-
-_KEY_SHAPED: Final = re.compile(
-    # Providers' prefixes, with a digit behind them: "sk-live-1a2b3c" is a key, "sk-learn-contrib" a word.
-    # The look-ahead is bounded, so that a text that repeats a prefix ten thousand times is no trap.
-    r"\b(?:sk|pk|rk)-(?=[A-Za-z_\-]{0,80}\d)[A-Za-z0-9_\-]{6,}"
-    r"|\b(?:sk|pk|gsk|xai|hf|ghp|gho|ghs|glpat|pplx|r8|fw|csk|tvly|nvapi)[-_](?=[A-Za-z_\-]{0,80}\d)[A-Za-z0-9_\-]{16,}"
-    r"|\bAIza[0-9A-Za-z_\-]{20,}"  # Google
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{12,}"  # AWS
-    r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"  # JSON web token
-    r"|(?<=bearer )[^\s'\"]{8,}"
-    r"|(?:(?<=[?&]key=)|(?<=[?&]apikey=)|(?<=[?&]api[_-]key=)|(?<=[?&]subscription-key=))[^\s&'\"]{8,}"
-    r"|(?<=:\/\/)[^\s:/@'\"]+:[^\s:/@'\"]+(?=@)",  # user:password in an address
-    re.IGNORECASE,
-)
-
-_PREFIXES: Final = (
-    "sk", "pk", "rk", "xai", "hf", "ghp", "gho", "ghs", "glpat", "pplx", "r8", "fw", "tvly", "nvapi"
-)  # fmt: skip
-"""What stands right before a dash or an underscore in a provider's key."""
-
-_MARKS: Final = (("z", "AIza"), ("K", "AKIA"), ("S", "ASIA"), ("J", "eyJ"))
-"""A letter of each that prose seldom has, and how keys of Google and AWS and web tokens begin, in the one spelling that works; every other key-shaped text has
-"bearer ", "key=" or "://" in it."""
-
-_SHORTEST_KEY: Final = len("://u:p@")
-
-_SHORTEST: Final = 6
-"""Shorter values ("x", "none", "EMPTY") are placeholders of local servers, and masking them would eat ordinary words."""
-
-
-_SHORTEST_INSIDE: Final = 9
-"""Bytes from which a value is looked for in the middle of base64, too: less would be found by chance."""
+__all__ = ["MASK", "SECRET_NAMES", "Redactor", "cut", "is_secret_name", "masked_config", "masked_text"]
 
 _OFTEN: Final = 40
 _MOST_OFTEN: Final = 2000
 """Texts so short are remembered as harmless, up to so many: roles, names and field names come again in every result."""
 
-_SCHEME: Final = re.compile(r"^\s*(?:bearer|basic|token|apikey)\s+", re.IGNORECASE)
-"""What stands before the key in a header."""
+_MOST_IN_PATTERN: Final = 500
+_WORTH_A_PATTERN: Final = 500
+"""Texts."""
+_MOST_FROM_DATA: Final = 200
+"""Different secrets of tasks' data that a run remembers: each makes each text take longer."""
 
-_FOR_URLS: Final = str.maketrans("+/", "-_")
+_forms_of = lru_cache(maxsize=10_000)(forms_of)
+
+
+class _Known:
+    """The secrets that were learnt, in all their forms."""
+
+    def __init__(self, forms: Iterable[str]) -> None:
+        self.forms = sorted(forms, key=len, reverse=True)
+        self._shortest = len(self.forms[-1]) if self.forms else sys.maxsize
+        # A pattern is the faster way through a short text, and a search for each form through a long one. To make it
+        # takes as long as some hundred searches, and may be for nothing where secrets come one after the other.
+        self._short = 3 * len(self.forms) if len(self.forms) <= _MOST_IN_PATTERN else 0
+        self._until_pattern = _WORTH_A_PATTERN
+        self._pattern: re.Pattern[str] | None = None
+
+    def masked(self, text: str) -> str:
+        length = len(text)
+        if length < self._shortest:
+            return text
+        if length <= self._short:
+            if self._pattern is not None:
+                return self._pattern.sub(MASK, text)
+            self._until_pattern -= 1
+            if self._until_pattern <= 0:
+                self._pattern = re.compile("|".join(map(re.escape, self.forms)))
+        for form in self.forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
 
 
 class Redactor:
@@ -74,27 +73,63 @@ class Redactor:
         """`extra` is the user's own `redact` function, applied first; `learnt` is told every secret once."""
         self._extra = extra
         self._tell = learnt
-        self._learnt: frozenset[str] = frozenset()
-        self._known: frozenset[str] = frozenset()
-        self._pattern: re.Pattern[str] | None = None
+        self._lock = threading.Lock()
+        self._learnt: set[str] = set()
+        self._from_data = 0
+        self._known: _Known | None = None
         self._harmless: set[str] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the lock: its `text` may be a run's `redact`, and go to another process."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A redactor that knows the same."""
+        vars(self).update(state, _lock=threading.Lock())
 
     @property
     def asks_user(self) -> bool:
         """Whether a function of the user's has a word in it."""
         return self._extra is not None
 
+    @property
+    def learnt(self) -> frozenset[str]:
+        """The secrets it was told of."""
+        with self._lock:
+            return frozenset(self._learnt)
+
     def learn(self, config: Any) -> None:
-        """Remember every secret found under a telling name in a configuration, however nested."""
-        secrets = set(_secrets(config, depth=0)) - self._learnt
-        found = {form for secret in secrets for form in _forms(secret)} - self._known
-        self._learnt |= secrets
-        if found:
-            self._known |= found
-            longest_first = sorted(self._known, key=len, reverse=True)
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
-            self._tell(secrets)
-            self._harmless = set()  # after the pattern: who still looks with the old one adds to the old set
+        """Remember every secret found in a configuration, however nested: under a telling name, or in an address."""
+        self._learn(secrets_in(config))
+
+    def learn_environment(self, environment: Mapping[str, str]) -> None:
+        """Remember the keys in variables that SDKs look into by themselves, such as `MISTRAL_API_KEY`."""
+        self.learn(keys_of(environment))
+
+    def learn_data(self, data: Any) -> None:
+        """The same of a task's own data, which may be anything: see `secrets_of_data`."""
+        found = secrets_of_data(data)
+        if found and self._from_data < _MOST_FROM_DATA:
+            self._from_data += self._learn(found)
+
+    def _learn(self, found: set[str]) -> int:
+        """Remember what is new of these; returns how many."""
+        with self._lock:
+            secrets = found - self._learnt
+            if not secrets:
+                return 0
+            self._learnt |= secrets
+            self._known = None  # made again when there is a text, since secrets come one after the other
+            self._harmless = set()  # who still looks with what was known adds to the old set
+        self._tell(secrets)
+        return len(secrets)
+
+    def _look_up(self) -> _Known:
+        """What is known, made anew."""
+        with self._lock:
+            if self._known is None:
+                self._known = _Known({form for secret in self._learnt for form in _forms_of(secret)})
+            return self._known
 
     def text(self, text: str) -> str:
         """`text` with every secret masked."""
@@ -103,13 +138,13 @@ class Redactor:
         harmless = self._harmless
         if text in harmless:
             return text
-        masked = self._masked(text)
+        masked = masked_text((self._known or self._look_up()).masked(text))
         if masked == text and len(text) <= _OFTEN and len(harmless) < _MOST_OFTEN:
             harmless.add(text)
         return masked
 
     def _masked(self, text: str) -> str:
-        return masked_text(text if self._pattern is None else self._pattern.sub(MASK, text))
+        return masked_text((self._known or self._look_up()).masked(text))
 
     def _by_the_user(self, text: str) -> str:
         assert self._extra is not None
@@ -127,8 +162,8 @@ class Redactor:
 
     def known(self, value: Any) -> Any:
         """Plain data with the secrets that were learnt masked, and nothing else changed."""
-        pattern = self._pattern
-        return value if pattern is None else _mapped(value, lambda text: pattern.sub(MASK, text))
+        known = self._known or self._look_up()
+        return _mapped(value, known.masked) if known.forms else value
 
     def result(self, result: ParallelTaskResult) -> ParallelTaskResult:
         """The result with every text of its chat masked."""
@@ -148,88 +183,111 @@ class Redactor:
 
 
 _DEEPEST: Final = 100
+_AS_IS: Final = frozenset({type(None), bool, int, float})
 
 
 def _mapped(value: Any, change: Callable[[str], str], above: tuple[int, ...] = ()) -> Any:
     """Plain data with `change` made to every text; circles and what is nested too deeply end in a mark."""
-    if type(value) is str:
+    kind = type(value)
+    if kind is str:
         return change(value)
-    if type(value) not in {dict, list, tuple}:
+    if kind in _AS_IS:
         return value
+    if kind not in _PLAIN:
+        return _mapped_other(value, change, above)
     if id(value) in above or len(above) > _DEEPEST:
         return MASK
     above = (*above, id(value))
-    if type(value) is dict:
+    if kind is dict:
         return {_mapped(key, change, above): _mapped(item, change, above) for key, item in value.items()}
     items = (_mapped(item, change, above) for item in value)
-    return list(items) if type(value) is list else tuple(items)
+    return list(items) if kind is list else tuple(items)
 
 
-def masked_text(text: str) -> str:
-    """`text` with whatever is shaped like a key masked."""
-    return _KEY_SHAPED.sub(MASK, text) if len(text) >= _SHORTEST_KEY and _may_have_a_key(text, text.lower()) else text
+_PLAIN: Final = frozenset({dict, list, tuple})
 
 
-def _may_have_a_key(text: str, lowered: str) -> bool:
-    """Looking for what every key has is a hundred times as fast as the pattern, and single characters are found fifty times faster still."""
-    if (":" in lowered and "://" in lowered) or ("=" in lowered and "key=" in lowered):
-        return True
-    for dash in "-_":
-        if dash in lowered:
-            for part in lowered.split(dash)[:-1]:
-                if part.endswith(_PREFIXES):
-                    return True
-    for rare, mark in _MARKS:
-        if rare in text and mark in text:
-            return True
-    return "bearer " in lowered
+class _Noting:
+    """A change of texts that notes whether there was one."""
+
+    def __init__(self, change: Callable[[str], str]) -> None:
+        self._change = change
+        self.touched = False
+
+    def __call__(self, text: str) -> str:
+        changed = self._change(text)
+        self.touched = self.touched or changed != text
+        return changed
 
 
-def masked_config(config: Any) -> Any:
+def _mapped_other(value: Any, change: Callable[[str], str], above: tuple[int, ...]) -> Any:
+    """A value that holds text in a way of its own: the same one where nothing in it changes, else a changed copy."""
+    if isinstance(value, Enum | type):
+        return value
+    if isinstance(value, str | bytes):
+        return _mapped_text(value, change)
+    if id(value) in above or len(above) > _DEEPEST:
+        return MASK
+    above = (*above, id(value))
+    if isinstance(value, set | frozenset | dict | list | tuple):
+        return _mapped_collection(value, _Noting(change), above)
+    changes = {}
+    fields: Iterable[str] = getattr(type(value), "model_fields", ()) or getattr(type(value), "__dataclass_fields__", ())
+    for name in fields:
+        noting = _Noting(change)
+        new = _mapped(getattr(value, name, None), noting, above)
+        if noting.touched:
+            changes[name] = new
+    return _changed(value, changes) if changes else value
+
+
+def _mapped_collection(value: Any, noting: _Noting, above: tuple[int, ...]) -> Any:
+    """A set, or an object of a subclass of Python's own collections."""
+    new = _mapped(dict(value) if isinstance(value, dict) else tuple(value), noting, above)
+    if not noting.touched:
+        return value
+    if hasattr(value, "_fields"):
+        return type(value)(*new)
+    return next((kind(new) for kind in (set, frozenset, list) if isinstance(value, kind)), new)
+
+
+def _mapped_text(value: str | bytes, change: Callable[[str], str]) -> Any:
+    text = str(value) if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+    changed = change(text)
+    if changed == text:
+        return value
+    return changed if isinstance(value, str) else changed.encode("utf-8", "surrogateescape")
+
+
+def _changed(value: Any, changes: dict[str, Any]) -> Any:
+    """A copy of a pydantic model or a dataclass, frozen ones too."""
+    if hasattr(value, "model_copy"):
+        return value.model_copy(update=changes)
+    made = copy.copy(value)
+    for name, item in changes.items():
+        object.__setattr__(made, name, item)
+    return made
+
+
+def masked_config(config: Any, name: object = None) -> Any:
     """A configuration fit to be shown: secrets masked, the structure kept."""
     if isinstance(config, Mapping):
-        return {key: MASK if _is_secret_name(key) and item else masked_config(item) for key, item in config.items()}
+        return {key: MASK if is_secret_name(key) and item else masked_config(item, key) for key, item in config.items()}
     if isinstance(config, list | tuple):
-        return [masked_config(item) for item in config]
-    return masked_text(config) if isinstance(config, str) else config
+        return [masked_config(item, name) for item in config]
+    if not isinstance(config, str):
+        return config
+    for secret in sorted(secrets_in({name: config}), key=len, reverse=True):  # in an address, or a connection string
+        config = config.replace(secret, MASK)
+    return masked_text(config)
 
 
-def _is_secret_name(name: object) -> bool:
-    return isinstance(name, str) and SECRET_NAMES.search(name) is not None
+def cut(text: str, limit: int) -> str:
+    """The start of a text that was not masked yet; what would be cut in two is left out, for it may be a key."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    return f"{kept if text[limit].isspace() else _HALF.sub('', kept)}…"
 
 
-def _secrets(value: Any, *, depth: int, named: bool = False) -> list[str]:
-    if isinstance(value, str) or depth > 8:
-        return [value] if named and isinstance(value, str) and len(value) >= _SHORTEST else []
-    if isinstance(value, Mapping):
-        return [
-            secret
-            for key, item in value.items()
-            for secret in _secrets(item, depth=depth + 1, named=named or _is_secret_name(key))
-        ]
-    if isinstance(value, list | tuple | set):
-        return [secret for item in value for secret in _secrets(item, depth=depth + 1, named=named)]
-    if hasattr(value, "get_secret_value"):  # pydantic's SecretStr
-        return _secrets(value.get_secret_value(), depth=depth + 1, named=True)
-    # A pydantic model or a dataclass, such as AG2's model configurations, or Classic's LLMConfig, which is neither.
-    cls = type(value)
-    fields: Iterable[str] = getattr(cls, "model_fields", ()) or getattr(cls, "__dataclass_fields__", ("config_list",))
-    names: Iterable[str] = () if isinstance(value, type) else fields
-    known = {name: getattr(value, name) for name in names if hasattr(value, name)}
-    return _secrets(known, depth=depth + 1, named=named) if known else []
-
-
-def _forms(secret: str) -> set[str]:
-    bare = _SCHEME.sub("", secret, count=1).strip()
-    data = bare.encode("utf-8", "surrogatepass")
-    encoded = base64.b64encode(data).decode()
-    forms = {bare, quote(bare, safe="", errors="surrogatepass"), encoded, encoded.rstrip("=")}
-    if len(data) >= _SHORTEST_INSIDE:
-        forms |= {_inside(data, before) for before in range(3)}
-    return forms | {form.translate(_FOR_URLS) for form in forms - {bare}}
-
-
-def _inside(data: bytes, before: int) -> str:
-    """What of `data` shows in the base64 of a text that has it behind `before` other bytes, such as "user:secret"."""
-    encoded = base64.b64encode(bytes(before) + data).decode()
-    return encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+_HALF: Final = re.compile(r"[^\s'\",;]+\Z")

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ag2_parallel.redaction import masked_text
+from ag2_parallel.redaction import Redactor, masked_text
 from ag2_parallel.spans import Span
 from ag2_parallel.usage import Usage
 
@@ -179,6 +179,10 @@ class ParallelTaskResult:
 
         It is asked about texts of tasks, agents and models alone: whatever it does, the data is that of a result.
         """
+        if mask is masked_text:
+            own = Redactor()
+            own.learn_data((self.metadata, self.context))
+            mask = own.text
         shown = {name: getattr(self, name) for name in _SHOWN_FIRST}
         shown |= {name: plain(shown[name], mask) for name in _TEXTS}
         shown["status"] = str(self.status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError, RunFailedError, RunInterrupted
@@ -102,8 +103,9 @@ class Runs:
         if error is not None:
             told = active.redactor.text(str(error))
             message = f"the run failed: {type(error).__name__}: {told}"
-            # A cause is printed as it is, so one that holds a secret is not shown.
-            raise RunFailedError(message, results) from (error if told == str(error) else None)
+            # A cause is printed as it is, with its notes and its own causes, so one that holds a secret is not shown.
+            shown = "".join(format_exception(error))
+            raise RunFailedError(message, results) from (error if active.redactor.text(shown) == shown else None)
         if results.stop_reason == "fail_fast":
             bad = [result for result in results.values() if not result.ok]
             raise RunFailedError(failure_message(bad, len(results)), results)

@@ -93,14 +93,22 @@ class ParallelTask:
 
     def __repr__(self) -> str:
         """Only what was set, keys masked and long text cut."""
-        shown = [f"name={self.name!r}"]
+        own = Redactor()
+        learn_task(own, self)  # a key may stand in the prompt or an address too
+        shown = [f"name={own.text(repr(self.name))}"]
         for item in fields(self)[1:]:
             value = getattr(self, item.name)
             if value is not item.default and value != ():
-                shown.append(f"{item.name}={_short(masked_config(value))}")
-        own = Redactor()
-        own.learn(self.agent_config)  # a key may stand in the prompt or an address too
-        return own.text(f"ParallelTask({', '.join(shown)})")
+                shown.append(f"{item.name}={_short(own.text(repr(masked_config(value))))}")
+        return f"ParallelTask({', '.join(shown)})"
+
+
+def learn_task(redactor: Redactor, task: ParallelTask) -> None:
+    """Tell a redactor of the secrets in a task's fields."""
+    redactor.learn(task.agent_config)
+    redactor.learn(task.summary_args)
+    redactor.learn_data(task.context)
+    redactor.learn_data(task.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +255,5 @@ def safe_file_name(name: str, index: int) -> str:
     return f"{kept.lstrip('.') or 'task'}-{index}".replace(os.sep, "_")
 
 
-def _short(value: object, limit: int = 120) -> str:
-    text = repr(value)
+def _short(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"

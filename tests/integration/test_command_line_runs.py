@@ -207,6 +207,36 @@ def test_a_dry_run_shows_the_timeout_that_holds(folder):
     assert timeouts("--timeout", "90") == ({"own": "7 s", "usual": "90 s"}, [7.0, 90.0])
 
 
+def test_secrets_that_a_file_itself_has(folder):
+    """F33: also half ones, where a prompt is cut, and in addresses and cookies."""
+    key, password, cookie = "swordfish-of-the-house", "correct-horse-battery", "staple-of-the-session"
+    say = f"{key} {password} {cookie}"
+    with ModelServer(lambda request: f"I know {say}") as server:
+        server.fail_next(Fault.status(400, message=f"not with {say}"))
+        address = server.base_url.replace("http://", f"http://me:{password}@")
+        entry = {"model": "m", "api_key": key, "base_url": address, "default_headers": {"Cookie": f"sid={cookie}"}}
+        prompts = ["x" * length + f" {key}" for length in range(58, 80)] + [say]
+        tasks = [{"name": f"t{at}", "prompt": prompt} for at, prompt in enumerate(prompts)]
+        (folder / "t.json").write_text(json.dumps({"llm_config": {"config_list": [entry]}, "tasks": tasks}))
+        (folder / "bad.json").write_text(
+            json.dumps(
+                {"llm_config": {"config_list": [entry]}, "tasks": [{"name": key, "depends_on": [password], "x": 1}]}
+            )
+        )
+        told = [run(["run", "t.json", "--dry-run", "--format", form], folder) for form in ("table", "json", "jsonl")]
+        told += [
+            run(["doctor", "t.json"], folder),
+            run(["doctor", "bad.json"], folder),
+            run(["run", "bad.json"], folder),
+        ]
+        told += [run(["run", "t.json", "--out", "r.jsonl", "--timeline", "p.html", "--journal", "j.db"], folder)]
+        told += [run(["show", "j.db"], folder), run(["doctor", "--base-url", f"{address}?key={key}"], folder)]
+    blob = repr(told) + (folder / "r.jsonl").read_text() + (folder / "p.html").read_text()
+    assert "I know *** *** ***" in blob
+    assert "not with *** *** ***" in blob
+    assert not [secret for secret in (key, password, cookie) if secret[:8] in blob]
+
+
 def test_keys_are_in_no_output(folder):
     """F33: also where a server repeats the key in its error, and a task in its answer."""
     (folder / "t.yaml").write_text(

@@ -23,6 +23,7 @@ class RunPlan:
         limits: What the run wants of the limits of model calls; named, so that they are found there.
         budget: What may be spent.
         redact: The user's own masking.
+        secrets: What is masked in any case, whichever task it came with.
         captures: Whether what tasks print is theirs.
         resources: Factories of what tasks share.
         count_waiting: Whether waiting counts in limits of time.
@@ -39,6 +40,7 @@ class RunPlan:
     limits: Any
     budget: Budget | None
     redact: Callable[[str], str] | None
+    secrets: frozenset[str]
     captures: bool
     resources: Mapping[str, Callable[[], Any]] | None
     count_waiting: bool

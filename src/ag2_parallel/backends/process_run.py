@@ -56,6 +56,7 @@ class RunSide:
         happened: Told an event: the name of its class, and its fields.
         waited_for: Told for which limit a call waited, and how many seconds.
         learnt: Told keys that only the attempts' own process has seen, to be masked.
+        mask: Hides the secrets of a text.
         broke: Told what could not be had in a process, so that the run ends.
         answer: Puts the question of an attempt to a person and waits. On a thread.
         account: The run's, where there is a budget.
@@ -69,6 +70,7 @@ class RunSide:
     happened: Callable[[str, dict[str, Any]], None]
     waited_for: Callable[[str, float], None]
     learnt: Callable[[tuple[str, ...]], None]
+    mask: Callable[[str], str]
     broke: Callable[[TaskError], None]
     answer: Callable[[wire.Asked, Flight], wire.Answered]
     account: Account | None
@@ -121,7 +123,7 @@ class ProcessRun:
             try:
                 payload = packed_task(order.task, order.upstream)
             except NotSerializableError as error:
-                self._listener_later(flight, _not_serializable(error))
+                self._listener_later(flight, self._not_serializable(str(error)))
                 return None
             remaining = None if deadline is None else deadline - self._side.clock.monotonic()
             return wire.Start(flight.key, payload, remaining, order.watched, flight.tape is not None)
@@ -164,11 +166,15 @@ class ProcessRun:
         error, judge = message.error, flight.order.judge
         if isinstance(answer, Exception):
             text = f'task "{flight.name}": its output cannot be read in this process: {answer}'
-            error, answer = _not_serializable(NotSerializableError(text)), None
+            error, answer = self._not_serializable(text), None
         if error is not None and judge is not None:
             self._side.spawn(partial(self._judged, flight, error, message.ended, judge))
             return
         self._end(flight, AttemptOutcome(answer=answer, error=error, ended=message.ended))
+
+    def _not_serializable(self, text: str) -> TaskError:
+        message = self._side.mask(text)
+        return TaskError(type="NotSerializableError", message=message, kind="not_serializable", retryable=False)
 
     def _judged(self, flight: Flight, error: TaskError, ended: str, judge: Judge) -> None:
         """On a thread: ask the user's retry function."""
@@ -330,7 +336,3 @@ _HANDLERS: Final[dict[type, Callable[[ProcessRun, Any, Any, Any], None]]] = {
 def _stopped(flight: Flight) -> TaskError:
     text = f'task "{flight.name}" was stopped'
     return TaskError(type="TaskStopped", message=text, kind="stopped", retryable=False)
-
-
-def _not_serializable(error: NotSerializableError) -> TaskError:
-    return TaskError(type="NotSerializableError", message=str(error), kind="not_serializable", retryable=False)

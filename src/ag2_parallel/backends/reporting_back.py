@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ag2_parallel.backends import wire
 from ag2_parallel.backends.crossing import Left, NewSpans, packed_answer, packed_left
 from ag2_parallel.errors import NotSerializableError
+from ag2_parallel.redaction import masked_text
 from ag2_parallel.results import TaskError, plain
 from ag2_parallel.spans import UNFINISHED
 from ag2_parallel.usage import Usage
@@ -33,9 +34,12 @@ class Sends(Protocol):
 class Account:
     """What the parent knows of an attempt. Its methods run on the writing thread, one after another."""
 
-    def __init__(self, key: wire.Key, task: str, snapshot: Callable[[], Snapshot]) -> None:
-        """`snapshot` says what the attempt has; from any thread."""
+    def __init__(
+        self, key: wire.Key, task: str, snapshot: Callable[[], Snapshot], mask: Callable[[str], str] = masked_text
+    ) -> None:
+        """`snapshot` says what the attempt has; from any thread. `mask` hides the secrets of a text."""
         self._key = key
+        self._mask = mask
         self._task = task
         self._snapshot = snapshot
         self._sent: tuple[object, ...] = ()
@@ -63,7 +67,7 @@ class Account:
             try:
                 answer = packed_answer(self._task, outcome.answer)
             except NotSerializableError as obstacle:
-                error = not_serializable(obstacle)
+                error = not_serializable(self._mask(str(obstacle)))
         progress = self._progress(self._snapshot())
         return wire.Ended(progress, outcome.ended, answer, None if error is None else plain_error(error))
 
@@ -146,13 +150,13 @@ class LogForwarder(logging.Handler):
         task, attempt = getattr(record, "task", None), getattr(record, "attempt", None)
         text = record.getMessage()
         if record.exc_info:
-            text = f"{text}\n{logging.Formatter().formatException(record.exc_info)}"
+            text = masked_text(f"{text}\n{logging.Formatter().formatException(record.exc_info)}")
         self._link.send(wire.Logged(record.name, record.levelno, text, None if task is None else str(task), attempt))
 
 
-def not_serializable(error: NotSerializableError) -> TaskError:
+def not_serializable(message: str) -> TaskError:
     """As an attempt's error."""
-    return TaskError(type="NotSerializableError", message=str(error), kind="not_serializable", retryable=False)
+    return TaskError(type="NotSerializableError", message=message, kind="not_serializable", retryable=False)
 
 
 def plain_error(error: TaskError) -> TaskError:

@@ -49,7 +49,7 @@ def show(plan: Plan, given: dict[str, Any], form: Format, stdout: TextIO) -> int
     intake = Intake(options, preparation.problems)
     intake.refuse_alike(plan.all_tasks())
     listed = _listed(plan, intake)
-    shown = [_line(new) for new in in_order(listed)][:_SHOWN]
+    shown = [_line(new, plan.redactor) for new in in_order(listed)[:_SHOWN]]
     count, bad = len(listed), 0
     remembered = Remembered(options)
     for new in listed:
@@ -65,7 +65,7 @@ def show(plan: Plan, given: dict[str, Any], form: Format, stdout: TextIO) -> int
                 bad += 1
                 say(f"error: {plan.redactor.text(new.scheduled.problem.message)}")
             elif len(shown) < _SHOWN:
-                shown.append(_line(new))
+                shown.append(_line(new, plan.redactor))
     workers = options.workers_for(None if plan.sources else count)
     settings = plan.redactor.value(plain(masked_config(_said(given))))
     found = {"count": count, "max_workers": workers, "forecast": remembered.forecast(workers), "options": settings}
@@ -101,14 +101,14 @@ def in_order(tasks: Sequence[NewTask]) -> list[NewTask]:
     return ordered
 
 
-def _line(new: NewTask) -> dict[str, Any]:
+def _line(new: NewTask, redactor: Redactor) -> dict[str, Any]:
     """A task in short; its `timeout` is the one that holds, the runner's where it has none of its own."""
     task = new.task
     prompt = task.prompt.text if isinstance(task.prompt, Template) else task.prompt
     return {
         "name": task.name,
         "agent": _agent(task),
-        "prompt": short(prompt, 80),
+        "prompt": short(redactor.text(prompt if isinstance(prompt, str) else short(prompt, 10_000)), 80),
         "depends_on": list(task.depends_on),
         "timeout": new.limits.timeout,
         "priority": task.priority,

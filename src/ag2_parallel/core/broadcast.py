@@ -25,8 +25,9 @@ _MOST_QUEUED = 10_000
 class Broadcast:
     """The event stream of one run."""
 
-    def __init__(self, observers: Sequence[Observer], run_id: str) -> None:
-        """The thread starts with the first thing there is to tell."""
+    def __init__(self, observers: Sequence[Observer], run_id: str, mask: Callable[[str], str] = masked_text) -> None:
+        """The thread starts with the first thing there is to tell; `mask` hides the secrets of what is logged."""
+        self._mask = mask
         self._observers = list(observers)
         self._wanted = _wanted(self._observers)
         self.run_id = run_id
@@ -100,15 +101,14 @@ class Broadcast:
             self._observers.remove(observer)
             self._wanted = _wanted(self._observers)
             name = getattr(observer, "__qualname__", type(observer).__qualname__)
-            _log.error("observer %s failed and is not told anything more\n%s", name, masked_text(format_exc()))
+            _log.error("observer %s failed and is not told anything more\n%s", name, self._mask(format_exc()))
             self.emit(RunWarning, message=f"observer {name} failed and was dropped")
 
-    @staticmethod
-    def _call(function: Callable[[], None]) -> None:
+    def _call(self, function: Callable[[], None]) -> None:
         try:
             function()
         except Exception:
-            _log.error("showing a task's console failed\n%s", masked_text(format_exc()))
+            _log.error("showing a task's console failed\n%s", self._mask(format_exc()))
 
 
 def _wanted(observers: Sequence[Observer]) -> frozenset[type[Event]] | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ag2_parallel.redaction import Redactor
 
 _LONGEST_TRACEBACK: Final = 40_000
+_MARGIN: Final = 2_000
+"""Longer than keys are."""
 """Characters of a traceback that are kept, from both ends."""
 
 _DEEPEST: Final = 40
@@ -100,7 +102,7 @@ def task_error(exc: BaseException, redactor: Redactor, draft: Draft | None = Non
         message=redactor.text(_message(shown, cause, kind)),
         kind=kind,
         retryable=kind not in PERMANENT_KINDS,
-        traceback=redactor.text(_traceback(exc)),
+        traceback=traceback_text(exc, redactor),
         status_code=_status(cause),
         retry_after=_retry_after(cause),
         agent=draft.agent if draft else None,
@@ -275,12 +277,15 @@ def _traceback(exc: BaseException) -> str:
         text = "".join(lines)
     except BaseException as broken:
         return f"<the traceback of a {type(exc).__name__} cannot be had: {type(broken).__name__}>"
+    return text
+
+
+def traceback_text(exc: BaseException, redactor: Redactor) -> str:
+    """The traceback of `exc`, keys masked, without local variables; of a long one the middle is left out."""
+    text = _traceback(exc)
     if len(text) <= _LONGEST_TRACEBACK:
-        return text
+        return redactor.text(text)
+    # A key that the cut went through would not be known again: what is masked is longer by a margin.
     half = _LONGEST_TRACEBACK // 2
-    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
-
-
-def traceback_text(exc: BaseException, redactor: Any) -> str:
-    """The traceback of `exc`, keys masked, without local variables."""
-    return str(redactor.text(_traceback(exc)))
+    start, end = redactor.text(text[: half + _MARGIN])[:-_MARGIN], redactor.text(text[-half - _MARGIN :])[_MARGIN:]
+    return f"{start}\n... {len(text) - 2 * half} characters left out ...\n{end}"

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.gate.off_loop import off_loop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ag2_parallel.redaction import Redactor
 
 _ON_THE_LOOP: Final = 64 * 1024
 _DATA: Final = "data:"
+_PIECES: Final = frozenset(
+    {"content", "reasoning_content", "reasoning", "arguments", "text", "thinking", "partial_json", "delta"}
+)
+"""What the pieces of a streamed text are called."""
+_PIECE: Final = re.compile(rf'"(?:{"|".join(sorted(_PIECES))})"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 
 def masked_body(body: bytes, redactor: Redactor) -> bytes:
-    """The body with every text in it masked; the same bytes where there is nothing to mask, or where it is no text."""
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
+    """The body with every text in it masked; the same bytes where there is nothing to mask."""
+    text = body.decode("utf-8", "surrogateescape")
+    masked = redactor.text(text)
+    if masked == text and not _in_pieces(text, redactor):  # most bodies have nothing in them, and are not taken apart
         return body
-    # Most bodies have nothing in them, and are not taken apart to find that.
-    return body if redactor.text(text) == text else _masked(text, redactor).encode()
+    try:
+        return _masked(text, redactor).encode()
+    except UnicodeEncodeError:  # it is of another encoding, or damaged
+        return masked.encode("utf-8", "surrogateescape")
 
 
 async def masked_soon(body: bytes, redactor: Redactor, spawn: Callable[[Callable[[], None]], None]) -> bytes:
@@ -33,25 +41,62 @@ async def masked_soon(body: bytes, redactor: Redactor, spawn: Callable[[Callable
     return await off_loop(spawn, lambda: masked_body(body, redactor))
 
 
+def _in_pieces(text: str, redactor: Redactor) -> bool:
+    """Whether a stream says something secret in several pieces."""
+    if not (text.startswith(_DATA) or f"\n{_DATA}" in text):
+        return False
+    joined = "".join(_PIECE.findall(text))
+    return redactor.text(joined) != joined
+
+
 def _masked(text: str, redactor: Redactor) -> str:
     # A mark that ends at a quote's backslash would break the JSON around it, so values are masked, not their source.
-    whole = _masked_json(text, redactor)
+    whole = _parsed(text)
     if whole is not None:
-        return whole
-    return "\n".join(_masked_line(line, redactor) for line in text.split("\n"))
+        return json.dumps(redactor.value(whole))
+    lines = text.split("\n")
+    events = {
+        at: event
+        for at, line in enumerate(lines)
+        if line.startswith(_DATA) and (event := _parsed(line[len(_DATA) :])) is not None
+    }
+    _mask_across(list(events.values()), redactor)
+    shown = (
+        f"{_DATA} {json.dumps(redactor.value(events[at]))}" if at in events else redactor.text(line)
+        for at, line in enumerate(lines)
+    )
+    return "\n".join(shown)
 
 
-def _masked_line(line: str, redactor: Redactor) -> str:
-    if line.startswith(_DATA):
-        data = _masked_json(line[len(_DATA) :], redactor)
-        if data is not None:
-            return f"{_DATA} {data}"
-    return redactor.text(line)
+def _mask_across(events: list[Any], redactor: Redactor) -> None:
+    """Where the pieces of a text have a secret together, the first gets the masked text and the others nothing."""
+    pieces: dict[tuple[Any, ...], list[tuple[dict[str, Any], str]]] = {}
+    for event in events:
+        for path, holder, name in _texts(event, ()):
+            pieces.setdefault(path, []).append((holder, name))
+    for places in pieces.values():
+        joined = "".join(holder[name] for holder, name in places)
+        masked = redactor.text(joined)
+        if masked != joined:
+            for holder, name in places:
+                holder[name], masked = masked, ""
 
 
-def _masked_json(text: str, redactor: Redactor) -> str | None:
+def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any], str]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if isinstance(item, str) and name in _PIECES:
+                yield (*path, name), value, name
+            elif isinstance(item, dict | list):
+                yield from _texts(item, (*path, name))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _texts(item, (*path, at))
+
+
+def _parsed(text: str) -> Any:
+    """What a JSON text says; None for another text."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return json.dumps(redactor.value(value))

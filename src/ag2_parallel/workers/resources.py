@@ -22,8 +22,11 @@ class Resources:
     which is called. They are closed in the reverse order of opening.
     """
 
-    def __init__(self, factories: Mapping[str, Callable[[], Any]] | None) -> None:
-        """Open nothing yet."""
+    def __init__(
+        self, factories: Mapping[str, Callable[[], Any]] | None, mask: Callable[[str], str] = masked_text
+    ) -> None:
+        """Open nothing yet; `mask` hides the secrets of what is logged."""
+        self._mask = mask
         self._factories = dict(factories or {})
         self._stack = ExitStack()
         self.opened: dict[str, Any] = {}
@@ -50,4 +53,4 @@ class Resources:
         try:
             self._stack.close()
         except BaseException:  # a resource that leaves badly must not take the run's end along
-            _log.error("closing the run's resources failed\n%s", masked_text(traceback.format_exc()))
+            _log.error("closing the run's resources failed\n%s", self._mask(traceback.format_exc()))

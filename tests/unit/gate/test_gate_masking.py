@@ -45,3 +45,17 @@ def test_events_stay_events(redactor, key):
 
 def test_other_text_is_masked_too(redactor):
     assert masked_body(f"wrong key {KEY}".encode(), redactor) == b"wrong key ***"
+
+
+def test_text_of_another_encoding_is_masked_too(redactor):
+    assert masked_body(b"caf\xe9 Zebra9QuiltMarble", redactor) == b"caf\xe9 ***"
+    assert masked_body(b'{"a": "caf\xe9 Zebra9QuiltMarble"}', redactor).count(b"***") == 1
+
+
+def test_a_key_in_pieces_is_found(redactor):
+    pieces = ["its ", "Zebra9", "Quilt", "Marble", " now"]
+    lines = ["data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": piece}}]}) for piece in pieces]
+    masked = masked_body("\n\n".join([*lines, "data: [DONE]", ""]).encode(), redactor).decode()
+    said = [json.loads(line[5:]) for line in masked.split("\n") if line.startswith("data: {")]
+    assert [event["choices"][0]["delta"]["content"] for event in said] == ["its *** now", "", "", "", ""]
+    assert masked.endswith("data: [DONE]\n\n")

@@ -12,6 +12,7 @@ from ag2_parallel.cli import exit_codes
 from ag2_parallel.cli.doctor.finding import Finding
 from ag2_parallel.cli.doctor.installation import backends, journal, keys, packages
 from ag2_parallel.cli.doctor.servers import entries, reachable
+from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def examine(files: Sequence[Path], base_url: str | None, api_key_env: str, journ
     if base_url is not None:
         redactor = Redactor()
         key = os.environ.get(api_key_env)
-        redactor.learn({"api_key": key})
+        redactor.learn({"api_key": key, "base_url": base_url})
         found.append(reachable({"base_url": base_url, "api_key": key}, redactor))
     if journal_path is not None:
         found.append(journal(journal_path))
@@ -56,7 +57,10 @@ def _of_files(files: Sequence[Path]) -> Iterator[Finding]:
     variables = Variables(os.environ)
     asked: set[tuple[Any, Any]] = set()
     for path in files:
-        file = read_task_file(path, variables)
+        try:
+            file = read_task_file(path, variables)
+        except ConfigurationError as error:
+            raise type(error)([variables.redactor.text(problem) for problem in error.problems]) from None
         yield Finding(f"file {path}", "ok", "is a valid task file")
         configs = [file.content.llm_config, *map(_model_of, file.content.agents.values())]
         configs += [listed.task.agent_config and listed.task.agent_config.get("llm_config") for listed in file.tasks]

@@ -38,6 +38,7 @@ class Variables:
         """
         problems: list[str] = []
         data = self._filled(document, document.data, (), problems)
+        self.redactor.learn(data)  # keys that the file itself has
         if problems:
             raise ConfigurationError(problems)
         return Document(document.path, data, document.find)

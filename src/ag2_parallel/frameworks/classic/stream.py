@@ -81,6 +81,8 @@ class TaskStream:
         try:
             with self._scope.waiting():
                 answer = self._scope.ask(request)
+                if request.password:
+                    self._scope.redactor.learn({"password": answer})
         except Exception as refusal:
             self._refused = refusal
             raise
