@@ -194,6 +194,17 @@ def test_no_child_outlives_a_parent_that_is_killed(program):
     assert all_gone(found, within=3)
 
 
+def test_nothing_is_said_where_a_parent_is_killed_before_it_has_heard_everything(program):
+    found = running(program)
+    program.send_signal(signal.SIGSTOP)
+    worker = max(found, key=lambda each: each.pid)
+    worker.kill()
+    assert all_gone([worker], within=3)
+    program.kill()
+    assert all_gone(found, within=3)
+    assert "Traceback" not in program.communicate()[1]
+
+
 def test_an_interrupt_is_the_parents_to_decide_about(program):
     """Ctrl-C in a terminal goes to the parent alone; once lets tasks finish, twice stops them."""
     found = running(program)

@@ -72,7 +72,10 @@ class ForkServer:
         self._reap()
         if self._control not in ready:
             return True
-        data, sockets, _, _ = socket.recv_fds(self._control, 1, 1)
+        try:
+            data, sockets, _, _ = socket.recv_fds(self._control, 1, 1)
+        except ConnectionError:  # the parent was killed before it read all that it was told
+            return False
         if not data:
             return False
         self._fork(sockets[0])
