@@ -16,8 +16,8 @@ PERMIT_MESSAGES = (wire.Ask, wire.Done, wire.Passed, wire.GaveUp, wire.Throttled
 class Office(Protocol):
     """Keeps the limits for calls of other processes. A holder is the process a call is made in."""
 
-    def ask(self, holder: Any, wish: Any, limits: Any, reply: Any) -> None:
-        """A call wants to go; `reply` is told."""
+    def ask(self, holder: Any, wish: Any, limits: Any, reply: Any, *, may_stand: bool) -> None:
+        """A call wants to go; `reply` is told, also whether others may go after it without asking."""
 
     def leave(self, holder: Any, number: int) -> None:
         """A call does not wait any more, or was let go and not sent."""
@@ -45,6 +45,10 @@ class Limited(Protocol):
     def limits(self) -> Any:
         """Those that its runner was given."""
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether a call may be refused for what those before it used: it asks, so that it is told of them first."""
+
 
 class Sends(Protocol):
     """A process that can be told something."""
@@ -64,7 +68,8 @@ class Permits:
         office = self._office
         match message:
             case wire.Ask() if message.run in runs:
-                office.ask(process, message, runs[message.run].limits, _Reply(process))
+                run = runs[message.run]
+                office.ask(process, message, run.limits, _Reply(process), may_stand=not run.has_budget)
             case wire.Ask():
                 process.send(wire.Denied(message.ticket, "the end of the run", 0.0))
             case wire.Done():

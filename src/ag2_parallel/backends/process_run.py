@@ -102,6 +102,11 @@ class ProcessRun:
         self._to_close = 0
         self._closed = threading.Event()
 
+    @property
+    def has_budget(self) -> bool:
+        """See `permits.Limited`."""
+        return self._side.account is not None
+
     # ---- ports.Backend
 
     def start(self, order: AttemptOrder) -> bool:

@@ -5,8 +5,8 @@
                         ▲  ◄── Granted/Queued/Denied ──┘
                         └─ done, leave, throttled ─────► as if it were a call of this process
 
-Where nothing limits the calls of an endpoint, a lease is standing: its holder uses it for one call after another, tells from
-time to time how many went through, and gives it back when it has lain idle. As soon as the server asks for fewer calls, whoever
+Where nothing limits the calls of an endpoint, nor what they may cost, a lease is standing: its holder uses it for one call after
+another, tells from time to time how many went through, and gives it back when it has lain idle. As soon as the server asks for fewer calls, whoever
 it asked, all standing leases of the endpoint are revoked, and every call asks again.
 
 Neither knows the wire: they are told what to send with.
@@ -86,13 +86,13 @@ class LeaseOffice:
         self._turnstile = Turnstile(loop)
         self._leases: dict[Hashable, dict[int, _Lease]] = {}
 
-    def ask(self, holder: Hashable, wish: Wish, limits: CallLimits, reply: Reply) -> None:
-        """A call of `holder` wants to go."""
+    def ask(self, holder: Hashable, wish: Wish, limits: CallLimits, reply: Reply, *, may_stand: bool = True) -> None:
+        """A call of `holder` wants to go; `may_stand` says whether others may go after it without asking."""
         turnstile = self._turnstile
         way = turnstile.way(_Stranger(wish), limits, wish.group, wish.priority)
         latest = None if wish.patience is None else turnstile.now() + wish.patience
         ticket = turnstile.ask(way, Need(wish.tokens, wish.sure), latest)
-        lease = _Lease(way, ticket, reply)
+        lease = _Lease(way, ticket, reply, standing=may_stand and not way.limited)
         self._leases.setdefault(holder, {})[wish.ticket] = lease
         if ticket.state == "waiting":
             reply.queued(wish.ticket)
@@ -109,7 +109,7 @@ class LeaseOffice:
         ticket = lease.ticket
         held_by = ticket.cause.name if ticket.cause is not None else None
         if ticket.state == "granted":
-            lease.standing = not lease.way.limited and lease.way.pace.is_open(self._turnstile.now())
+            lease.standing = lease.standing and lease.way.pace.is_open(self._turnstile.now())
             lease.reply.granted(number, held_by, standing=lease.standing)
         else:
             self._take(holder, number)

@@ -84,7 +84,7 @@ def test_loading_prices_is_for_costs_alone():
 def test_tallies_charge_what_usage_says(block):
     told = Told(max_tokens=1000, max_cost=100.0)
     meter = Meter(told.spending.of(0))
-    tally = meter.open("m", lambda: fixed_price((1.0, 2.0)))
+    tally = meter.open("m", lambda _model, _endpoint: fixed_price((1.0, 2.0)))
     tally.unreport(5)
     tally.answer(block, lambda: 7)
     usage = meter.usage()

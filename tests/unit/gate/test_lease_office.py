@@ -159,6 +159,7 @@ def test_a_lease_stands_where_nothing_limits_calls_until_a_server_asks_for_fewer
         office.ask("p2", Wish(2), NO_LIMIT, replies)
         office.ask("p2", Wish(3, endpoint="http://other"), NO_LIMIT, replies)
         office.ask("p2", Wish(4), ONE_AT_A_TIME, replies)
+        office.ask("p2", Wish(9), NO_LIMIT, replies, may_stand=False)
         assert replies.standing == {1, 2, 3}
         office.throttled("p1", 1, 30.0, 0.1, 0.0)
         assert replies.standing == {3}
