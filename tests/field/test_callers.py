@@ -49,6 +49,26 @@ def test_a_notebooks_cell_may_call_run(line, tmp_path):
     assert "nest_asyncio" not in HEAD + err
 
 
+UVLOOP = """
+import uvloop
+server = Address(sys.argv[1])
+asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+runner = ParallelAgentRunner(40, progress=False, timeout=30, rate_limits=[RateLimit(requests=500, per=1)])
+def tasks(): return [ParallelTask(f"t{i}", "x", agent=ok(server)) for i in range(40)]
+async def host():
+    inside, awaited, streamed = runner.run(tasks()), await runner.arun(tasks()), [r async for r in runner.astream(tasks())]
+    return type(asyncio.get_running_loop()).__module__, inside.ok, awaited.ok, {r.output for r in streamed}
+print(runner.run(tasks()).ok, asyncio.run(host()))
+"""
+
+
+def test_a_program_that_has_another_event_loop(line, tmp_path):
+    with served() as server:
+        out, err = finished(script(tmp_path, UVLOOP, server.base_url, line=line))
+    assert out == f"True ('uvloop', True, True, { {'echo: x'} })\n"
+    assert err == ""
+
+
 def test_run_inside_a_running_loop_may_be_repeated_and_mixed(line):
     """F09."""
 

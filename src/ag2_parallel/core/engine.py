@@ -13,6 +13,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ag2_parallel.event_loops import own_event_loop
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
@@ -32,7 +34,7 @@ class Engine:
     def __init__(self) -> None:
         """Start the thread; returns when its loop runs."""
         self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
+        self.loop = own_event_loop()
         self.lag_max = 0.0
         self._mail: deque[Callable[[], None]] = deque()
         self._called = False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import httpx
 import httpx2
 
+from ag2_parallel.event_loops import own_event_loop
 from ag2_parallel.gate.wire import HeaderList, Reply, decoded_headers
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def clients_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         loop = _loops.get(os.getpid())
         if loop is None:
-            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            loop = _loops[os.getpid()] = own_event_loop()
             threading.Thread(target=loop.run_forever, name="httpx2 clients of tasks", daemon=True).start()
         return loop
 

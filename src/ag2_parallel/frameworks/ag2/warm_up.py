@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import threading
 from typing import Any
+
+from ag2_parallel.event_loops import own_event_loop
 
 _lock = threading.Lock()
 _warm = threading.Event()
@@ -31,7 +32,7 @@ def warm_up() -> None:
 
             for name in _LOADED_LATER:
                 importlib.import_module(f"ag2_parallel.frameworks.ag2.{name}")
-            loop = asyncio.new_event_loop()
+            loop = own_event_loop()
             try:
                 loop.run_until_complete(_ask(ag2))
             finally:

@@ -1,0 +1,46 @@
+"""Field reports whose tasks can go to another machine, once more on Ray."""
+
+import agents
+import pytest
+from ray_here import ON_RAY
+from test_callers import test_run_inside_a_running_loop_may_be_repeated_and_mixed
+from test_exits_and_limits import (
+    test_limits_hold_in_any_thread,
+    test_no_limit_is_none,
+    test_signals_in_an_agents_code_fail_with_a_hint,
+    test_tool_errors_carry_the_whole_traceback,
+)
+from test_human_input import (
+    test_a_function_that_fails_is_its_tasks_failure,
+    test_the_users_function_is_asked_one_question_at_a_time,
+)
+from test_limits_of_servers import (
+    test_no_more_calls_than_workers,
+    test_waiting_for_a_limit_may_be_left_out_of_the_time,
+)
+from test_text import test_every_text_that_can_be_sent_arrives_as_it_is, test_half_a_pair_from_a_tool_is_not_sent_again
+from test_tools_and_teams import TestTools as Tools
+
+__all__ = [
+    "test_a_function_that_fails_is_its_tasks_failure",
+    "test_every_text_that_can_be_sent_arrives_as_it_is",
+    "test_half_a_pair_from_a_tool_is_not_sent_again",
+    "test_limits_hold_in_any_thread",
+    "test_no_limit_is_none",
+    "test_no_more_calls_than_workers",
+    "test_run_inside_a_running_loop_may_be_repeated_and_mixed",
+    "test_signals_in_an_agents_code_fail_with_a_hint",
+    "test_the_users_function_is_asked_one_question_at_a_time",
+    "test_tool_errors_carry_the_whole_traceback",
+    "test_waiting_for_a_limit_may_be_left_out_of_the_time",
+]
+
+
+@pytest.fixture(autouse=True, params=ON_RAY)
+def on_ray(request, monkeypatch, ray_of_this_machine):
+    monkeypatch.setattr(agents, "BACKEND", request.param)
+
+
+class TestOneTool(Tools):
+    test_one_tool_that_raises_beside_good_ones = None  # many forms, which are no matter of where they run
+    test_what_is_no_exception_is_the_tasks_failure_and_kills_no_worker = None
