@@ -17,7 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 collect_ignore_glob = [
     *([] if importlib.util.find_spec("ag2") else ["**/test_ag2_*.py"]),
-    *([] if importlib.util.find_spec("ray") else ["**/test_ray.py"]),
+    *([] if importlib.util.find_spec("ray") else ["**/test_ray.py", "**/test_on_ray.py"]),
 ]
 """Tests of AG2 1.x and of Ray need them; they are run where these are installed."""
 

@@ -2,7 +2,7 @@
 
 import agents
 import pytest
-from ray_here import ON_RAY
+from ray_here import MARKS
 from test_callers import test_run_inside_a_running_loop_may_be_repeated_and_mixed
 from test_exits_and_limits import (
     test_limits_hold_in_any_thread,
@@ -18,12 +18,13 @@ from test_limits_of_servers import (
     test_no_more_calls_than_workers,
     test_waiting_for_a_limit_may_be_left_out_of_the_time,
 )
-from test_text import test_every_text_that_can_be_sent_arrives_as_it_is, test_half_a_pair_from_a_tool_is_not_sent_again
+from test_text import test_half_a_pair_from_a_tool_is_not_sent_again
 from test_tools_and_teams import TestTools as Tools
+
+pytestmark = MARKS
 
 __all__ = [
     "test_a_function_that_fails_is_its_tasks_failure",
-    "test_every_text_that_can_be_sent_arrives_as_it_is",
     "test_half_a_pair_from_a_tool_is_not_sent_again",
     "test_limits_hold_in_any_thread",
     "test_no_limit_is_none",
@@ -36,9 +37,9 @@ __all__ = [
 ]
 
 
-@pytest.fixture(autouse=True, params=ON_RAY)
-def on_ray(request, monkeypatch, ray_of_this_machine):
-    monkeypatch.setattr(agents, "BACKEND", request.param)
+@pytest.fixture(autouse=True)
+def on_ray(monkeypatch, ray_of_this_machine):
+    monkeypatch.setattr(agents, "BACKEND", "ray")
 
 
 class TestOneTool(Tools):
