@@ -86,7 +86,7 @@ def _has_prefix(lowered: str) -> bool:
     for dash in "-_":
         if dash in lowered:
             for part in lowered.split(dash)[:-1]:
-                if part.endswith(_PREFIXES):
+                if part and part.endswith(_PREFIXES):  # lines of dashes have nothing between them
                     return True
     return False
 
