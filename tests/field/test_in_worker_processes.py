@@ -15,6 +15,7 @@ from test_human_input import (
     test_nobody_reads_standard_input,
     test_the_users_function_is_asked_one_question_at_a_time,
 )
+from test_limits_of_servers import TestTooMuch as TooMuch
 from test_limits_of_servers import (
     test_no_more_calls_than_workers,
     test_waiting_for_a_limit_may_be_left_out_of_the_time,
@@ -46,6 +47,11 @@ __all__ = [
 def in_processes(monkeypatch):
     monkeypatch.setattr(agents, "BACKEND", "process")
     monkeypatch.setenv("AG2_PARALLEL_FIELD_BACKEND", "process")  # for the programs that tests start
+
+
+@pytest.mark.parametrize("hint", range(2))
+def test_all_succeed_without_a_storm(line, hint):
+    TooMuch().test_all_succeed_without_a_storm(line, hint, soak=False)
 
 
 class TestOneTool(Tools):

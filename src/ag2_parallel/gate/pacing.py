@@ -64,6 +64,9 @@ _LEAST_SHARE: Final = 0.08
 _FASTER: Final = 2.0
 """A pace doubles once at least such a share of so many calls was refused at it, and no larger one at the pace before."""
 
+_OPEN: Final = 100
+"""Answers in a row from which on nothing seems to be limited."""
+
 _CREDIT: Final = 1.0
 _CREDIT_WHEN_FASTER: Final = 2.0
 """Refusals that are borne in advance by a new pace: of a single one nothing can be told."""
@@ -204,8 +207,8 @@ class EndpointPace(Limit):
             self._pace.rate *= 1 + max(1 / known**2, (self.growth if self._sure else _UNSURE_GROWTH) / known)
 
     def is_open(self, now: float) -> bool:
-        """Whether nothing shows that calls must be counted one by one."""
-        return self._pace is None and now >= self._resume_at
+        """Whether calls need not be counted one by one: so many were answered, and none refused."""
+        return self._pace is None and now >= self._resume_at and self._in_row >= _OPEN
 
     def passed(self, count: int, now: float) -> None:
         """So many requests were sent and answered of which nothing was said before.

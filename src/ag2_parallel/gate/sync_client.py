@@ -32,7 +32,8 @@ class GateClient(httpx.Client):
     """
 
     def __init__(self, attempt: GatedAttempt, terms: Terms, through: httpx.Client | None) -> None:  # see `__getattr__`
-        self._gate_side = (attempt, terms)
+        self._attempt = attempt
+        self._terms = terms
         self._through = through
         self._begun = False
 
@@ -50,7 +51,7 @@ class GateClient(httpx.Client):
             raise AttributeError(name) from None
 
     def _set_up(self) -> None:
-        through, transport = self._through, GateTransport(*self._gate_side)
+        through, transport = self._through, GateTransport(self._attempt, self._terms)
         if through is None:
             # Redirects are followed as the SDKs' own default clients do.
             super().__init__(

@@ -7,6 +7,7 @@ group's manager.
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -183,15 +184,22 @@ def _user_template() -> Any:
 
     from ag2_parallel.frameworks.classic.cloning import Template
 
-    return Template(
-        ConversableAgent(
-            USER_NAME,
-            llm_config=False,
-            human_input_mode="NEVER",
-            is_termination_msg=lambda message: not calls_tool(message),
-            code_execution_config=False,
-        )
+    user = ConversableAgent(
+        USER_NAME,
+        llm_config=False,
+        human_input_mode="NEVER",
+        is_termination_msg=lambda message: not calls_tool(message),
+        code_execution_config=False,
     )
+    user._reply_func_list = [each for each in user._reply_func_list if _is_asked(each["reply_func"])]  # noqa: SLF001
+    return Template(user)
+
+
+def _is_asked(reply_function: Any) -> bool:
+    """Whether a user without a model may need it in a blocking chat: what is not copied for each chat costs nothing."""
+    from autogen import ConversableAgent
+
+    return reply_function is not ConversableAgent.generate_oai_reply and not inspect.iscoroutinefunction(reply_function)
 
 
 def lone_chat(agent: Any, max_turns: int | None) -> Chat:
