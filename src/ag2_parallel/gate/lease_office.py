@@ -5,9 +5,10 @@
                         ▲  ◄── Granted/Queued/Denied ──┘
                         └─ done, leave, throttled ─────► as if it were a call of this process
 
-Where nothing limits the calls of an endpoint, nor what they may cost, and a hundred were answered in a row, a lease is standing: its
-holder uses it for one call after another, tells from time to time how many went through, and gives it back when it has lain idle. As soon as the server asks for fewer calls, whoever
-it asked, all standing leases of the endpoint are revoked, and every call asks again.
+Where nothing limits the calls of an endpoint, nor what they may cost, and a hundred were answered in a row, a lease is
+standing: its holder uses it for one call after another, tells from time to time how many went through, and gives it
+back when it has lain idle. As soon as the server asks for fewer calls, whoever it asked, all standing leases of the
+endpoint are revoked, and every call asks again.
 
 Neither knows the wire: they are told what to send with.
 """
