@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ from ag2_parallel.async_ports import AsyncAttemptGate, ForeignRecord
 from ag2_parallel.spans import Spans
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     import httpx
@@ -219,7 +219,7 @@ class Work:
         fresh: Whether a factory made `agent` for this attempt, so that it may be used as it is.
         ctx: The attempt's context; `ctx.prompt` is rendered.
         scope: The attempt's machinery.
-        at_the_end: Takes what is done once nothing of the task's own looks at the agents any more.
+        at_the_end: Takes what is done, last things first, once nothing of the task's own looks at the agents any more.
     """
 
     task: ParallelTask
@@ -227,7 +227,7 @@ class Work:
     fresh: bool
     ctx: TaskContext
     scope: AttemptScope
-    at_the_end: ExitStack = field(default_factory=ExitStack)
+    at_the_end: list[Callable[[], None]] = field(default_factory=list)
 
 
 class Framework(Protocol):

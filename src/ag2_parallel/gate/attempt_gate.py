@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -101,7 +100,7 @@ class GatedAttempt:
         self.shared = shared
         self.side = side
         self.meter = Meter(side.spending)
-        self.replayed: Counter[str] = Counter()
+        self.replayed: dict[str, int] = {}
         self._cut: str | None = None
         self._in_flight: set[Call | ForeignCall] = set()
         self._numbers = itertools.count(1)

@@ -71,8 +71,9 @@ class Recorder:
         record = self._tape.find(self._digest)
         side = self._attempt.side
         if record is not None and side.cassette is not None and self._asked is not None:
-            self._attempt.replayed[self._asked.digest] += 1
-            side.cassette.replayed(self._asked, record, side, self._attempt.replayed[self._asked.digest])
+            replayed = self._attempt.replayed
+            place = replayed[self._asked.digest] = replayed.get(self._asked.digest, 0) + 1
+            side.cassette.replayed(self._asked, record, side, place)
         return record
 
     def passed(self, chunk: bytes) -> None:

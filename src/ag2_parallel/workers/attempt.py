@@ -110,16 +110,18 @@ class Attempt:
         return AttemptOutcome(answer=answer)
 
     def _answer(self) -> Answer:
-        task = self.order.task
-        ctx = self._context()
+        task, ctx = self.order.task, self._context()
         agent, fresh = self._agent(ctx)
         ctx.prompt = rendered(task.prompt, ctx)
         work = Work(task=task, agent=agent, fresh=fresh, ctx=ctx, scope=self)
-        with work.at_the_end:
+        try:
             answer = self._framework_for(agent).run(work)
             self.draft.context = self.draft.context or ctx.context
             self._accept(answer)
             return answer
+        finally:
+            while work.at_the_end:
+                work.at_the_end.pop()()
 
     def _context(self) -> TaskContext:
         task = self.order.task

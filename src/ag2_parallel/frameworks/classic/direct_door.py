@@ -35,7 +35,11 @@ class DirectClient:
 
     def __init__(self, completions: Completions) -> None:
         self._completions = completions
-        self.chat = _Chat(completions)
+
+    @property
+    def chat(self) -> _Chat:
+        """What AG2 asks for its `completions`."""
+        return _Chat(self._completions)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_completions":  # also where it is being copied and has nothing yet

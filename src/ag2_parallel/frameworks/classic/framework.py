@@ -8,6 +8,7 @@ task ──team──► agents of this attempt ──govern, adopt──► cha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import UnsupportedAgentError
@@ -143,7 +144,7 @@ class _Run:
                 draft.chat_history = [dict(message) for message in chat.messages]
                 draft.context = teams.final_context([*team.members.agents, *chat.members]) or self._work.ctx.context
                 draft.last_speaker = _last_speaker(draft.chat_history) or draft.last_speaker
-                self._work.at_the_end.callback(self._part, chat)
+                self._work.at_the_end.append(partial(self._part, chat))
 
     def _part(self, chat: Chat) -> None:
         for agent in chat.members:

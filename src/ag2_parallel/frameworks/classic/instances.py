@@ -20,23 +20,24 @@ def match_quickly(agent: Any) -> None:
 
     own_way = type(agent)._match_trigger is not ConversableAgent._match_trigger  # noqa: SLF001 - a subclass may have one
     if not own_way and "_match_trigger" not in vars(agent):
-        agent._match_trigger = partial(_matches, agent)  # noqa: SLF001
+        agent._match_trigger = _matches  # noqa: SLF001
 
 
-def _matches(agent: Any, trigger: Any, sender: Any) -> bool:
+def _matches(trigger: Any, sender: Any) -> bool:
     from autogen import Agent, ConversableAgent
 
     if trigger is Agent and isinstance(sender, ConversableAgent):
         return True
     if isinstance(trigger, list):
-        return any(_matches(agent, each, sender) for each in trigger)
-    matches: bool = ConversableAgent._match_trigger(agent, trigger, sender)  # noqa: SLF001
+        return any(_matches(each, sender) for each in trigger)
+    # Of the agent itself AG2 asks nothing but the same again, for a list.
+    matches: bool = ConversableAgent._match_trigger(None, trigger, sender)  # noqa: SLF001
     return matches
 
 
 def let_go(agent: Any, *, copied: bool) -> None:
     """An attempt is over: its agent matches in AG2's own way again and, where it is a copy of ours, holds itself no more."""
-    if getattr(vars(agent).get("_match_trigger"), "func", None) is _matches:
+    if vars(agent).get("_match_trigger") is _matches:
         del agent._match_trigger  # noqa: SLF001
     limits = agent._max_consecutive_auto_reply_dict  # noqa: SLF001
     if copied and getattr(limits, "default_factory", None) == agent.max_consecutive_auto_reply:
