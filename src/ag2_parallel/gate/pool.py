@@ -32,6 +32,9 @@ _BROKEN: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohtt
 _ITS_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
 """What sending may raise, to be raised as what httpx would have raised; TimeoutError is an OSError."""
 
+_USED: Final = "ag2_parallel_used"
+"""What marks a connection that had a request before."""
+
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """Headers that aiohttp would make up: what the SDK did not send is not sent."""
 
@@ -46,6 +49,7 @@ class Pool:
         """`spawn` runs a blocking function on a daemon thread."""
         self._spawn = spawn
         self._session: aiohttp.ClientSession | None = None
+        self._fresh: set[asyncio.Task[Any] | None] = set()
         self._tls: dict[tuple[str | None, ...], asyncio.Task[ssl.SSLContext]] = {}
 
     async def send(self, request: ModelRequest, body: bytes) -> Reply:
@@ -59,7 +63,6 @@ class Pool:
             timeout = _timeout(request.timeout.get("connect"), request.timeout.get("read"))
             once_more = True
             while True:
-                fresh: list[bool] = []
                 try:
                     response = await self._opened().request(
                         request.method,
@@ -71,29 +74,30 @@ class Pool:
                         ssl=tls,
                         proxy=proxy_url,
                         proxy_headers=dict(known),  # those of a tunnel; a plain request carries them itself
-                        trace_request_ctx=fresh,
                     )
                 except _BROKEN as error:
                     # The server closed an idle connection while the request was on its way: no failure of the call.
-                    if not once_more or fresh or isinstance(error, aiohttp.ClientConnectorError):
+                    if not once_more or self._has_fresh() or isinstance(error, aiohttp.ClientConnectorError):
                         raise
                     once_more = False
                 else:
                     return _PoolReply(response, request)
         except _ITS_ERRORS as error:
             raise _translated(error, request) from error
+        finally:
+            self._fresh.discard(asyncio.current_task())
+
+    def _has_fresh(self) -> bool:
+        """Whether the connection that this task got was new."""
+        return asyncio.current_task() in self._fresh
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            noticing = aiohttp.TraceConfig()
-            noticing.on_connection_create_end.append(_note_fresh_connection)
+            resolver = DaemonResolver(self._spawn)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, keepalive_timeout=_KEEP_ALIVE, resolver=DaemonResolver(self._spawn)
-                ),
+                connector=_Connector(self._fresh, limit=0, keepalive_timeout=_KEEP_ALIVE, resolver=resolver),
                 cookie_jar=aiohttp.DummyCookieJar(),  # one task's cookies are nothing to the others
                 skip_auto_headers=_NOT_ADDED,
-                trace_configs=[noticing],
                 timeout=aiohttp.ClientTimeout(total=None),
                 max_line_size=_LONGEST_HEADER,
                 max_field_size=_LONGEST_HEADER,
@@ -122,6 +126,24 @@ class Pool:
                 await asyncio.sleep(0)
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Notes which tasks got a new connection; a trace would tell too, with some objects for each request."""
+
+    def __init__(self, fresh: set[asyncio.Task[Any] | None], **options: Any) -> None:
+        """The tasks are added to `fresh`."""
+        super().__init__(**options)
+        self._fresh = fresh
+
+    async def connect(self, *args: Any, **options: Any) -> aiohttp.connector.Connection:
+        """A connection from the pool, or a new one."""
+        connection = await super().connect(*args, **options)
+        protocol: Any = connection.protocol
+        if not hasattr(protocol, _USED):
+            setattr(protocol, _USED, True)
+            self._fresh.add(asyncio.current_task())
+        return connection
+
+
 class _PoolReply:
     """An answer from the pool."""
 
@@ -147,10 +169,6 @@ class _PoolReply:
 
     def close(self) -> None:
         self._response.close()  # at its end the response has given its connection back, and this does nothing
-
-
-async def _note_fresh_connection(_session: object, context: Any, _params: object) -> None:
-    context.trace_request_ctx.append(True)
 
 
 def _trusting_context() -> ssl.SSLContext:

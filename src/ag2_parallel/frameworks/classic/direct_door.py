@@ -113,7 +113,7 @@ class Completions:
     def _sender(self, params: Mapping[str, Any]) -> SendChat | None:
         """What sends requests with the model and the controls of `params`; None where the SDK has to."""
         controls = {name: params[name] for name in CONTROLS if name in params}
-        key = (params.get("model"), plain(controls))
+        key = (params.get("model"), plain(controls)) if controls else params.get("model")
         if key not in self._senders:
             form = self._forms.like(self._given, self._http, params.get("model"), controls)
             self._senders[key] = (
