@@ -7,6 +7,10 @@ INSIST_FOR = 0.25
 STOP_REASONS = {"deadline", "attempt_deadline", "idle", "run_deadline", "cancelled", "fail_fast", "budget"}
 
 
+ROUNDING = 1e-9
+"""Seconds by which sums of times that were added up in another order may differ."""
+
+
 class ScheduleModel:
     """Carries out commands and refuses those that break a rule."""
 
@@ -39,7 +43,7 @@ class ScheduleModel:
         assert not self.stages
         assert not self.paused
         if self.held:
-            assert self.now >= self.probe_at
+            assert self.now >= self.probe_at - ROUNDING
             assert self.probe is None, "one at a time is let through"
             self.probe = c.index
         assert c.index not in self.settled
@@ -48,13 +52,14 @@ class ScheduleModel:
         assert c.attempt == self.started.get(c.index, 0) + 1 <= task.retry.max_attempts
         assert c.index not in {index for index, _ in self.open}, "the attempt before still runs"
         assert all(self.settled[d].status is TaskStatus.SUCCEEDED for d in task.depends_on)
-        assert self.now >= self.not_before.get(c.index, 0.0)
+        assert self.now >= self.not_before.get(c.index, 0.0) - ROUNDING
         assert c.index == min(self.ready(), key=lambda i: (-self.tasks[i].priority, i)), "another one was first"
         self.started[c.index] = c.attempt
         self.first_start.setdefault(c.index, self.now)
         self.open[key], self.since[key], self.alive_at[key], self.waits[key] = "running", self.now, self.now, 0
         ends = [limit for limit in (self.task_limit(c.index), self.attempt_limit(key), self.run_timeout) if limit]
-        assert c.deadline == (min(ends) if ends else None)
+        assert (c.deadline is None) == (not ends)
+        assert not ends or abs(c.deadline - min(ends)) < ROUNDING
 
     def on_stop(self, c):
         assert self.open[c.index, c.attempt] == "running"
@@ -68,18 +73,18 @@ class ScheduleModel:
         task = self.tasks[index]
         match reason:
             case "deadline":
-                assert self.now >= self.task_limit(index)
+                assert self.now >= self.task_limit(index) - ROUNDING
             case "attempt_deadline":
-                assert self.now >= self.since[key] + task.attempt_timeout
+                assert self.now >= self.since[key] + task.attempt_timeout - ROUNDING
             case "idle":
                 assert not self.waits[key]
-                assert self.now >= self.alive_at[key] + task.idle_timeout
+                assert self.now >= self.alive_at[key] + task.idle_timeout - ROUNDING
             case "run_deadline":
-                assert self.now >= self.run_timeout
+                assert self.now >= self.run_timeout - ROUNDING
 
     def on_insist(self, c):
         assert self.open[c.index, c.attempt] == "stopping"
-        assert self.now >= self.since[c.index, c.attempt] + self.grace
+        assert self.now >= self.since[c.index, c.attempt] + self.grace - ROUNDING
         self.open[c.index, c.attempt] = "insisted"
         self.since[c.index, c.attempt] = self.now
 
@@ -91,7 +96,7 @@ class ScheduleModel:
         self.over[key] = c.how
         if c.how == "abandoned":
             assert state == "insisted"
-            assert self.now >= self.since[key] + INSIST_FOR
+            assert self.now >= self.since[key] + INSIST_FOR - ROUNDING
             self.abandoned.add(key)
 
     def on_returned(self, c):
@@ -107,7 +112,7 @@ class ScheduleModel:
         if not self.count_waiting:
             self.left_out[c.index] = self.left_out.get(c.index, 0.0) + c.delay
         limit = self.task_limit(c.index)
-        assert limit is None or self.now + c.delay < limit
+        assert limit is None or self.now + c.delay < limit + ROUNDING
 
     def on_settle(self, c):
         assert c.index not in self.settled, "a task settles once"
@@ -129,7 +134,7 @@ class ScheduleModel:
                 assert self.stages[-1] is True
             case TaskStatus.TIMED_OUT:
                 assert c.stop_reason in {"deadline", "attempt_deadline", "idle"}
-                assert c.stop_reason != "deadline" or self.now >= self.task_limit(c.index)
+                assert c.stop_reason != "deadline" or self.now >= self.task_limit(c.index) - ROUNDING
             case TaskStatus.SUCCEEDED:
                 assert c.stop_reason is None
         self.settled[c.index] = c

@@ -94,7 +94,8 @@ class Attempts:
         attempt = self._take(index, number)
         was = attempt.state
         attempt.move(AttemptEvent.END)
-        attempt.record.current = None
+        if attempt.record.current is attempt:  # and not the one after an abandoned one that comes back now
+            attempt.record.current = None
         if was is AttemptState.ABANDONED:
             self.abandoned -= 1
             out.append(Returned(index, number))

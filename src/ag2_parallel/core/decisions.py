@@ -125,8 +125,8 @@ class Decisions:
             self.settle(record, verdict, now, out)
             return
         delay = 0.0 if lost else decide(record.task.retry, record.attempts - record.lost, error, self._rng)
-        out_of_time = delay is not None and record.limit is not None and now + delay >= record.limit
-        if delay is None or (self._count_waiting and out_of_time):
+        spent = delay if self._count_waiting else 0.0  # of the task's time; what is late may have used it up by now
+        if delay is None or spent is None or (record.limit is not None and now + spent >= record.limit):
             self.settle(record, verdict, now, out)
             return
         if not self._count_waiting:

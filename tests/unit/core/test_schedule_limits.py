@@ -254,6 +254,23 @@ def test_an_abandoned_attempt_is_followed_by_the_next():
     assert succeeded(0, attempts=2) in run.succeeds(0, 2)
 
 
+def test_limits_hold_for_the_next_attempt_also_when_the_abandoned_one_comes_back():
+    run = Script(max_workers=2, grace=0.0, insist_for=0.0)
+    for index in (0, 1):
+        run.add(task(index, attempt_timeout=2.0, timeout=5.0, retry=thrice(initial=0.0)))
+    assert started(run.at(2.0)) == [0, 1]
+    assert run.succeeds(0) == [Returned(0, 1)]
+    assert run.succeeds(1) == [Returned(1, 1)]
+    assert Stop(1, 2, "budget") in run.schedule.cut_off(1, 2, BROKEN, run.now)
+    assert Stop(0, 2, "cancelled") in run.stop(stop_running=True)
+
+
+def test_nothing_is_tried_again_past_its_limit_though_waiting_does_not_count():
+    run = Script(count_waiting=False, grace=0.0)
+    run.add(task(0, idle_timeout=0.5, timeout=1.0, retry=thrice(initial=0.25)))
+    assert timed_out(0, "idle") in run.at(1.5), "the tick is late"
+
+
 def abandoned_two(**policy):
     run = Script(max_workers=2, grace=0.0, insist_for=0.0, max_abandoned=2, **policy)
     run.add(task(0, timeout=1.0), task(1, timeout=1.0), task(2), task(3))
