@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from inspect import isroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
@@ -208,6 +209,8 @@ def _value_problems(values: Mapping[str, Any]) -> Iterable[str]:
     for name in ("retry", "model_retry"):
         if problem := retry_problem(values.get(name, 1)):
             yield f"option {name}: {problem}"
+    if isroutine(config := values.get("llm_config")):
+        yield f"option llm_config: {config.__name__} is a function; give what it returns"
     yield from _number_problems(values)
     yield from _choice_problems(values)
     yield from _call_problems(values)

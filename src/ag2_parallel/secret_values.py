@@ -219,8 +219,8 @@ def _spellings(secret: str) -> set[str]:
         forms |= {quoted, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)}
     forms.add(quote_plus(secret, errors="surrogatepass"))
     text = json.dumps(secret, ensure_ascii=False)[1:-1]
-    for style in ("\\u{:04x}", "\\u{:04X}"):
-        forms.add(_ESCAPED.sub(lambda found, style=style: style.format(ord(found[0])), secret))  # type: ignore[misc]
+    forms.add(_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", secret))
+    forms.add(_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04X}", secret))
     forms |= {json.dumps(secret)[1:-1], text, text.replace("/", "\\/"), repr(secret)[1:-1]}
     forms |= {html.escape(secret), html.escape(secret, quote=False)}
     return forms | ({repr(_data(secret))[2:-1]} if not secret.isascii() else set())

@@ -312,7 +312,7 @@ def test_results_are_pickled_without_it():
 
 
 def test_the_answer_to_a_question_for_a_password(tmp_path):
-    autogen = pytest.importorskip("autogen")
+    import autogen
 
     def login() -> str:
         """Log in."""

@@ -13,6 +13,7 @@ from ag2_parallel import (
     UnknownDependencyError,
     UnsupportedAgentError,
 )
+from ag2_parallel.testing import ModelServer
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
@@ -63,6 +64,7 @@ class TestValidation:
             ({"directory": 3}, "directory"),
             ({"redact": 3}, "redact"),
             ({"max_abandoned": 0}, "max_abandoned"),
+            ({"llm_config": ModelServer("x").llm_config}, "llm_config is a function; give what it returns"),
         ],
     )
     def test_bad_options(self, options, words):

@@ -30,9 +30,16 @@ class Replies:
     def __init__(self):
         self.told = []
         self.standing = set()
+        self.changed = asyncio.Event()
+
+    async def until(self, *told):
+        while told not in self.told:
+            self.changed.clear()
+            await asyncio.wait_for(self.changed.wait(), 10)
 
     def granted(self, ticket, held_by, *, standing):
         self.told.append(("granted", ticket))
+        self.changed.set()
         if standing:
             self.standing.add(ticket)
 
@@ -195,8 +202,8 @@ def test_what_passed_on_a_standing_lease_counts_for_the_pace(replies):
         office.passed("p1", 1, 300)
         for _ in range(10):  # so many answers bear some refusals
             office.throttled("p1", 1, 0.2, 0.1, 0.0)
-        await asyncio.sleep(0.25)
         office.ask("p1", Wish(2), NO_LIMIT, replies)
+        await replies.until("granted", 2)
         seconds = asyncio.get_running_loop().time() - start
         pace = office._leases["p1"][2].way.pace
         assert 300 * 0.9 / seconds < pace.rate < 300 / 0.2
