@@ -27,16 +27,16 @@ class AttemptLog:
 
     started_at: datetime | None = None
     first_start: float | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     waited: float = 0.0
     last: Snapshot | None = None
-    records: list[AttemptRecord] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
+    records: tuple[AttemptRecord, ...] = ()
+    spans: tuple[Span, ...] = ()
     dropped_spans: int = 0
     _before: Usage | None = None
     _backoff: tuple[float, float] | None = None
     _starts: dict[int, float] = field(default_factory=dict)
-    _ended: dict[int, str] = field(default_factory=dict)
+    _ended: tuple[tuple[int, str], ...] = ()
 
     def started(self, number: int, now: float, stamp: datetime | None) -> None:
         """An attempt started."""
@@ -51,18 +51,19 @@ class AttemptLog:
         self._add(snapshot)
         self.waited += snapshot.waited
         self.last = snapshot
-        ended = self._ended.get(number, "stopping")
+        ended = self.how_ended(number) or "stopping"
         duration = now - self._starts[number]
         self._trace(number, status, error, snapshot, duration)
-        self.records.append(AttemptRecord(number=number, status=status, duration=duration, error=error, ended=ended))
+        record = AttemptRecord(number=number, status=status, duration=duration, error=error, ended=ended)
+        self.records = (*self.records, record)
 
     def _trace(self, number: int, status: TaskStatus, error: TaskError | None, snapshot: Snapshot, took: float) -> None:
         """Put the attempt and what it did on the task's own time."""
         start = self._since_first(self._starts[number]) or 0.0  # of the first attempt one number for all results
         detail = f"{status}, {error.kind}" if error else status.value
         label = f"attempt {number}" if number > 1 else "attempt 1"  # nearly always: one text for all results
-        self.spans.append(Span("attempt", label, start, start + took if start else took, detail))
-        self.spans += [span.later(start) for span in snapshot.spans.kept]
+        whole = Span("attempt", label, start, start + took if start else took, detail)
+        self.spans = (*self.spans, whole, *(span.later(start) for span in snapshot.spans.kept))
         self.dropped_spans += snapshot.spans.dropped
 
     def _since_first(self, moment: float) -> float:
@@ -72,7 +73,7 @@ class AttemptLog:
         """The longest spans of all attempts in the order of their starts; none ends later than the task."""
         over = len(self.spans) - MOST_SPANS
         if over > 0:
-            self.spans = longest(self.spans)
+            self.spans = tuple(longest(self.spans))
             self.dropped_spans += over
         within = (span if span.end <= until else span._replace(end=max(span.start, until)) for span in self.spans)
         return tuple(sorted(within, key=lambda span: (span.start, -span.end)))
@@ -95,7 +96,8 @@ class AttemptLog:
             since, delay = self._backoff
             self.waited += min(delay, now - since)
             end = self._since_first(min(since + delay, now))
-            self.spans.append(Span("backoff", "before the next attempt", self._since_first(since), end))
+            span = Span("backoff", "before the next attempt", self._since_first(since), end)
+            self.spans = (*self.spans, span)
             self._backoff = None
 
     def is_decided(self, number: int) -> bool:
@@ -104,12 +106,12 @@ class AttemptLog:
 
     def ended(self, number: int, how: str) -> None:
         """An attempt's code came to its end."""
-        self._ended[number] = how
-        self.records = [replace(r, ended=how) if r.number == number else r for r in self.records]
+        self._ended = (*(each for each in self._ended if each[0] != number), (number, how))
+        self.records = tuple(replace(r, ended=how) if r.number == number else r for r in self.records)
 
     def how_ended(self, number: int) -> str | None:
         """How an attempt's code came to its end, if it did."""
-        return self._ended.get(number)
+        return next((how for ended, how in self._ended if ended == number), None)
 
     def unwinding(self) -> bool:
         """Whether an attempt's code has not come to its end."""
@@ -146,7 +148,7 @@ def finished_result(
         usage=NO_USAGE if log.usage == NO_USAGE else log.usage,
         error=error,
         attempts=settle.attempts,
-        attempt_log=tuple(log.records),
+        attempt_log=log.records,
         queued=(now if start is None else start) - read_at,
         duration=duration,
         waited=min(log.waited, duration) or 0.0,

@@ -52,8 +52,13 @@ class DaemonThreads:
         """Let idle threads end now and busy ones when their job does; waits for nothing."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for inbox in idle:
+        self._end_one()
+
+    def _end_one(self) -> None:
+        """One idle thread ends, and tells the next: a thousand that wake at once would fight for the interpreter lock."""
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is not None:
             inbox.put(None)
 
     def _work(self, job: Job | None) -> None:
@@ -66,6 +71,7 @@ class DaemonThreads:
                     return
                 self._idle.append(inbox)
             job = inbox.get()
+        self._end_one()
 
 
 class DaemonExecutor(ThreadPoolExecutor):

@@ -24,10 +24,14 @@ class Owner(Protocol):
         """Its task fails so, and it has to end."""
 
 
+_making = threading.Lock()
+"""One for all attempts: hardly any has effects."""
+
+
 class AttemptEffects:
     """Counts an attempt's effects and keeps them in its task's receipts."""
 
-    __slots__ = ("_counts", "_find", "_lock", "_owner", "_receipts", "_signal", "_task")
+    __slots__ = ("_counts", "_find", "_owner", "_receipts", "_signal", "_task")
 
     def __init__(self, task: str, owner: Owner, signal: StopSignal, receipts: Callable[[str], Receipts]) -> None:
         """Nothing is asked of `receipts`, those of a task by its name, before the first effect; `signal` is the attempt's."""
@@ -35,15 +39,15 @@ class AttemptEffects:
         self._owner = owner
         self._signal = signal
         self._find = receipts
-        self._lock = threading.Lock()
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, int] | None = None
         self._receipts: Receipts | None = None
 
     def numbered(self, call: str) -> str:
         """See `once.Effects`."""
-        with self._lock:
-            number = self._counts[call] = self._counts.get(call, 0) + 1
-            return f"{call} #{number}"
+        with _making:
+            counts = self._counts = self._counts or {}
+            number = counts[call] = counts.get(call, 0) + 1
+        return f"{call} #{number}"
 
     def begin(self, key: str) -> Receipt | None:
         """See `once.Effects`."""
@@ -68,7 +72,7 @@ class AttemptEffects:
         raise TaskStopped("cancelled") from error
 
     def _found(self) -> Receipts:
-        with self._lock:
+        with _making:
             if self._receipts is None:
                 self._receipts = self._find(self._task)
             return self._receipts

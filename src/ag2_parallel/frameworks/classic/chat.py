@@ -7,14 +7,13 @@ group's manager.
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError
 from ag2_parallel.frameworks.classic.kinds import is_manager
+from ag2_parallel.frameworks.classic.one_shot_user import one_shot_user
 from ag2_parallel.frameworks.classic.stop_reasons import says_terminate, stop_reason
 from ag2_parallel.frameworks.classic.transcript import calls_tool, last_answer, text_of
 from ag2_parallel.frameworks.failures import InvalidAnswerError
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from ag2_parallel.frameworks.classic.stream import TaskStream
     from ag2_parallel.tasks import ParallelTask
 
-USER_NAME = "user"
 _BY_AGENT = ("_oai_messages", "_consecutive_auto_reply_counter", "_max_consecutive_auto_reply_dict", "reply_at_receive")
 
 
@@ -77,7 +75,7 @@ class Chat:
         for earlier in history:
             self._remember(earlier)
         self.prompts = 1 if fresh else len(self.messages) + 1
-        stream.terminations.clear()
+        stream.terminations = ()
         result = self.initiator.initiate_chat(
             self.recipient,
             message=message,
@@ -167,39 +165,6 @@ class Chat:
             return lambda sender, recipient, arguments: _reflect(sender, recipient, arguments, task.name)
         method: Callable[..., Any] | None = self.summary_method
         return method
-
-
-def one_shot_user(taken: Sequence[str]) -> Any:
-    """The user that starts a chat and executes tools: without a model, never asking a person."""
-    user = _user_template().clone().root
-    while user.name in taken:
-        user._name = f"task_{user.name}"  # noqa: SLF001 - the copy's own
-    return user
-
-
-@cache
-def _user_template() -> Any:
-    """Copied for each chat, which takes a tenth of the time of making one."""
-    from autogen import ConversableAgent
-
-    from ag2_parallel.frameworks.classic.cloning import Template
-
-    user = ConversableAgent(
-        USER_NAME,
-        llm_config=False,
-        human_input_mode="NEVER",
-        is_termination_msg=lambda message: not calls_tool(message),
-        code_execution_config=False,
-    )
-    user._reply_func_list = [each for each in user._reply_func_list if _is_asked(each["reply_func"])]  # noqa: SLF001
-    return Template(user)
-
-
-def _is_asked(reply_function: Any) -> bool:
-    """Whether a user without a model may need it in a blocking chat: what is not copied for each chat costs nothing."""
-    from autogen import ConversableAgent
-
-    return reply_function is not ConversableAgent.generate_oai_reply and not inspect.iscoroutinefunction(reply_function)
 
 
 def lone_chat(agent: Any, max_turns: int | None) -> Chat:

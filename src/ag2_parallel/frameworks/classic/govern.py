@@ -123,7 +123,6 @@ class Governor:
         self._task_name = task_name
         self._seen = seen
         self._clients: dict[Any, httpx.Client] = {}
-        self._throughs: list[httpx.Client | None] = []
         self._done: dict[int, Any] = {}
         self._template: Any = None
         self._known = False
@@ -242,9 +241,7 @@ class Governor:
         if client is None:
             client = self._scope.gate.http_client(last_entry=last, price=route.price, through=route.through)
             remember_route(client, route)
-            self._clients[key] = client
-            if route.through is not None:
-                self._throughs.append(route.through)  # kept, so that its id stays its own
+            self._clients[key] = client  # it keeps `through`, whose id so stays its own
         return client
 
     def _wrapper(self, wrapper: Any, config: Any) -> Any:

@@ -38,7 +38,7 @@ class TaskStream:
         self._speakers: Collection[str] = ()
         self._refused: BaseException | None = None
         self._tools: dict[str, int] = {}
-        self.terminations: list[Termination] = []
+        self.terminations: tuple[Termination, ...] = ()
 
     def listen_to(self, speakers: Collection[str]) -> None:
         """Name the agents of the task's own chat: others, of nested chats and speaker selection, do not end it."""
@@ -106,7 +106,7 @@ class TaskStream:
         elif name == "termination":
             end = Termination(content.termination_reason, content.sender, content.recipient)
             if end.sender in self._speakers:
-                self.terminations.append(end)
+                self.terminations = (*self.terminations, end)
 
     def _tool_ended(self, content: Any) -> None:
         span = self._tools.pop(_call(content), None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ag2_parallel.frameworks.classic.chat import Chat, one_shot_user
+from ag2_parallel.frameworks.classic.chat import Chat
 from ag2_parallel.frameworks.classic.kinds import is_group_chat, is_manager, is_pattern
 from ag2_parallel.frameworks.classic.model_configs import without_tools
+from ag2_parallel.frameworks.classic.one_shot_user import one_shot_user
 from ag2_parallel.frameworks.classic.stop_reasons import says_terminate
 
 if TYPE_CHECKING:

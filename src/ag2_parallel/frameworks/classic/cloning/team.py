@@ -146,9 +146,14 @@ def _reply(obj: dict[str, Any], _: Level) -> Anatomy:
     parts = [
         Part(Place("item", name), value, levels.get(name, Level.OWNED), f", {name}")
         for name, value in obj.items()
-        if not is_leaf(value)
+        if not is_leaf(value) and not (name == "trigger" and _names_agents_by_kind(value))
     ]
     return Anatomy(Kind.DICT, copied=True, snapshot=dict(obj), parts=parts)
+
+
+def _names_agents_by_kind(trigger: Any) -> bool:
+    """Whether a trigger leads to no agent, as nearly all do: AG2 replaces triggers and never changes them, so copies share it."""
+    return isinstance(trigger, list) and all(map(is_leaf, trigger))
 
 
 def _limits_per_sender(obj: Any, _: Level) -> Anatomy:
