@@ -38,6 +38,7 @@ NEEDS = {
     "import_time": None,
     "http_door": "autogen",
     "processes": "autogen",
+    "process_teams": "autogen",
 }
 """The comparisons, and the line of AG2 that each needs."""
 

@@ -222,14 +222,6 @@ def _nobody(task: ParallelTask) -> str:
     )
 
 
-def no_prompt(task: ParallelTask) -> str:
-    """A hint about a task that asks its agent nothing, which is allowed."""
-    return (
-        f'task "{task.name}" has no prompt, so its agent gets an empty message; say what it is asked: '
-        f'ParallelTask("{task.name}", "Summarise the case.")'
-    )
-
-
 def agent_class(task: ParallelTask) -> Problem:
     """The problem of a class that was passed in place of an agent."""
     name = task.agent.__name__

@@ -125,8 +125,8 @@ def test_the_second_interrupt_stops_them(tmp_path):
 
 
 def test_the_third_interrupt_leaves_at_once(tmp_path):
-    code, _out, _, took = interrupted(tmp_path, 1, 3, wait=0.2)
-    assert code == 130
+    code, _out, err, took = interrupted(tmp_path, 1, 3, wait=0.2)
+    assert code == 130, err
     assert took < 1
 
 

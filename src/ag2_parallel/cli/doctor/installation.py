@@ -60,7 +60,7 @@ def backends() -> Finding:
     return Finding(
         "backends",
         "ok",
-        "local (threads) while tasks wait for models; process when they compute in Python, make very many short calls, or may "
+        "local (threads) while tasks wait for models; process when they compute in Python, make very many turns of teams, or may "
         f"crash or never return; ray{ray} when one machine is not enough",
     )
 

@@ -27,7 +27,7 @@ from ag2_parallel.frameworks.ag2.kinds import describes_agent, is_agent, is_mode
 from ag2_parallel.frameworks.ag2.members import function_of, members_of, tools_of
 from ag2_parallel.frameworks.ag2.templates import Templates
 from ag2_parallel.frameworks.ag2.tools import Breakdown, adopt
-from ag2_parallel.validation import no_prompt
+from ag2_parallel.prompt_hints import prompt_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -138,9 +138,10 @@ class Ag2Framework:
 
     def _give_hints(self, work: Work) -> None:
         """What is allowed and seldom meant, said once a run."""
-        if not work.ctx.prompt and "no prompt" not in self._hinted:
-            self._hinted.add("no prompt")
-            work.scope.emit(RunHint, message=no_prompt(work.task))
+        hint = prompt_hint(work.task, work.ctx.prompt)
+        if hint is not None and hint.kind not in self._hinted:
+            self._hinted.add(hint.kind)
+            work.scope.emit(RunHint, message=hint.text)
 
 
 def _hold(agents: Iterable[Any], scope: AttemptScope) -> None:

@@ -29,7 +29,7 @@ from ag2_parallel.frameworks.classic.stream import TaskStream
 from ag2_parallel.frameworks.classic.templates import Templates
 from ag2_parallel.frameworks.failures import ContentFilteredError, InvalidAnswerError
 from ag2_parallel.ports import Answer
-from ag2_parallel.validation import no_prompt
+from ag2_parallel.prompt_hints import prompt_hint
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import AttemptScope, Work
@@ -153,8 +153,9 @@ class _Run:
 
     def _give_hints(self, team: _Team) -> None:
         """What is allowed and seldom meant, said once a run."""
-        if not self._work.ctx.prompt and self._seen.first_time("no prompt"):
-            self._scope.emit(RunHint, message=no_prompt(self._task))
+        hint = prompt_hint(self._task, self._work.ctx.prompt)
+        if hint is not None and self._seen.first_time(hint.kind):
+            self._scope.emit(RunHint, message=hint.text)
         endless = team.kind is Kind.PAIR and self._task.max_turns is None and all(each.client for each in team.root)
         if endless and self._seen.first_time("endless pair"):
             self._scope.emit(RunHint, message=_ENDLESS.format(task=self._task.name))
