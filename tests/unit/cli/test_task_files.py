@@ -308,6 +308,13 @@ def test_a_missing_column_is_found_at_once(problems, tmp_path):
     assert "did you mean 'text'?" in told[0]
 
 
+def test_a_literal_prompt_with_places_for_columns_is_found_at_once(problems, tmp_path):
+    (tmp_path / "cases.csv").write_text("id,text\n1,one\n")
+    told = problems('tasks_from: {data: cases.csv, prompt: "Say {{ text | upper }}"}')
+    said = "prompt: {{ text | upper }} is plain text in it, and the same for every row of cases.csv"
+    assert told == [f"f0.yaml:1:1: tasks_from[0]: {said}; write a prompt_template in place of it"]
+
+
 def test_a_data_set_of_the_command_line_is_for_the_only_agent(plan, tmp_path):
     (tmp_path / "cases.csv").write_text("id\n1\n")
     data = str(tmp_path / "cases.csv")
