@@ -321,7 +321,7 @@ def test_the_doctor_says_what_to_do(folder):
         gone = server.base_url
     assert "autogen 0." in out
     assert "OPENAI_API_KEY" in out
-    assert "answers, 1 models, m among them" in out
+    assert "answers, 1 model, m among them" in out
     assert "runs.db can be written" in out
     code, out2, _ = run(
         ["doctor", "--base-url", gone, "--journal", "no/runs.db", "--format", "json"], folder, OPENAI_API_KEY=KEY

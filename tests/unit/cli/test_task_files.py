@@ -118,6 +118,11 @@ options:
     ("text", "told"),
     [
         ("tasks: [\n", "f0.yaml:2:1: no valid YAML"),
+        ("tasks:\n  - name: a\n    prompt: Patient: pain\n", 'f0.yaml:3:20: no valid YAML: mapping values are not allowed in this context; put text that has ": " in it in quotes'),
+        ("tasks:\n\t- name: a\n", "while scanning for the next token; indent with blanks, not with tabs"),
+        ("tasks:\n  - name: @a\n", "while scanning for the next token; put this text in quotes"),
+        ("tasks:\n  - name: a\n   prompt: x\n", "f0.yaml:3:4: no valid YAML: did not find expected '-' indicator; while parsing a block collection; check how far this line is indented"),
+        ("tasks:\n  - name: a\n    prompt: {{ text }}\n", "f0.yaml:3:14: a key must be text; text that begins with a brace, such as {{ text }}, stands in quotes"),
         ("tasks: []\ntasks: []\n", "f0.yaml:2:1: the key 'tasks' is there twice, first in line 1"),
         ("tasks: !!python/object/apply:os.system [ls]\n", "f0.yaml:1:8: the tag tag:yaml.org,2002:python/object/apply:os.system is not known"),
         ("tasks: !mine []\n", "f0.yaml:1:8: the tag !mine is not known"),
