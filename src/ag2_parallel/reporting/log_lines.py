@@ -74,7 +74,7 @@ class ProgressLines:
                 self._line(f"stopping ({event.reason}): nothing new starts, {running}")
             case RunHint():
                 self._note(f"hint: {event.message}")
-            case RunWarning():
+            case RunWarning() if not log_is_seen():
                 self._note(f"warning: {event.message}")
             case RunFinished():
                 self._line(f"done in {self._clock() - self._started:.1f} s: {self._summary()}")

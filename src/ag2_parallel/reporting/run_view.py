@@ -141,7 +141,7 @@ class RunView:
                 self.notes.append(f"stopping ({event.reason}): nothing new starts, {running}")
             case events.RunHint():
                 self.notes.append(f"hint: {event.message}")
-            case events.RunWarning():
+            case events.RunWarning() if not log_is_seen():
                 self.notes.append(f"warning: {event.message}")
             case _ if task is not None:
                 _follow(task, event, now)
