@@ -281,6 +281,6 @@ class RunHint(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWarning(Event):
-    """Something a user should know that did not stop anything."""
+    """Something a user should know that did not stop anything; the log has it as a warning."""
 
     message: str

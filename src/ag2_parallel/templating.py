@@ -26,6 +26,7 @@ class CompiledTemplate:
     """A template ready to be filled any number of times, from any thread.
 
     Attributes:
+        text: The template's text.
         needed: Names that must be given.
         optional: Names that the template asks about first (`is defined`, `default`), and can do without.
     """
@@ -43,6 +44,7 @@ class CompiledTemplate:
         import jinja2
         import jinja2.meta
 
+        self.text = text
         environment = _environment(refuse_none)
         try:
             tree = environment.parse(text)

@@ -171,7 +171,8 @@ def _agent_choice_problems(task: ParallelTask, *, has_llm_config: bool) -> list[
         return [_nobody(task)]
     problems = []
     if task.agent_config is not None and not isinstance(task.agent_config, Mapping):
-        problems.append(f"agent_config: a {type(task.agent_config).__name__} is not a dict")
+        kind = type(task.agent_config).__name__
+        problems.append(f"agent_config: {kind} is not a dict; give an agent, a team or a factory as agent=")
     if task.run is not None and not callable(task.run) and not isinstance(task.run, str):
         problems.append(f'run: a {type(task.run).__name__} is neither a function nor "module:attribute"')
     problems += [

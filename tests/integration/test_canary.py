@@ -183,6 +183,22 @@ def test_a_run_is_drawn(folder, server):
     assert "a file ending in .html, .svg or .png is drawn" in err
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("nowhere/run.html", "--timeline nowhere/run.html: there is no folder nowhere"),
+        ("folder.html", "--timeline folder.html: it cannot be written there"),
+        ("run.png", 'timeline: pictures need matplotlib: pip install "ag2-parallel[plots]"'),
+    ],
+)
+def test_a_timeline_that_cannot_be_drawn_is_found_before_anything_runs(folder, server, path, told):
+    (folder / "matplotlib.py").write_text("raise ImportError('not installed')\n")
+    (folder / "folder.html").mkdir()
+    code, _, err = run(["run", "t.yaml", "--timeline", path], folder, URL=server.base_url)
+    assert (code, server.ledger.count) == (2, 0)
+    assert told in err
+
+
 def test_a_dry_run_says_what_the_journal_remembers(folder, server):
     (folder / "quick.yaml").write_text("tasks:\n" + "  - {name: a, run: 'work:quick', prompt: x}\n")
     dry = ["run", "quick.yaml", "--dry-run", "--journal", "runs.db", "--format", "json"]

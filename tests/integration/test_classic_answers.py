@@ -190,7 +190,13 @@ def test_an_empty_answer_is_a_failure(tmp_path, text):
     with ModelServer(Reply(text)) as server:
         ran = attempt(task(), lambda _: agent(server), tmp_path=tmp_path)
         assert isinstance(ran.error, InvalidAnswerError)
-        assert "ended without an answer" in str(ran.error)
+        assert str(ran.error).endswith("ended without an answer (stop reason: answered)")
+
+
+def test_an_agent_without_a_model_that_has_nothing_to_say_is_told_by_its_cause(tmp_path):
+    ran = attempt(task(), lambda _: AssistantAgent("mute"), tmp_path=tmp_path)
+    assert isinstance(ran.error, InvalidAnswerError)
+    assert '"mute" has no model: give it an llm_config (that of the runner is for agent_config alone)' in str(ran.error)
 
 
 def test_a_model_error_is_raised_as_it_is(tmp_path):

@@ -62,6 +62,13 @@ def test_a_price_that_is_not_known_is_refused_before_anything_starts(folder, url
     assert not (folder / "r.jsonl").exists()
 
 
+def test_a_warning_of_the_run_is_told_once(folder, url):
+    tasks = "tasks: [{name: a, prompt: x}, {name: b, prompt: x}]\noptions: {max_workers: 1, budget: {max_tokens: 1}}\n"
+    (folder / "t.yaml").write_text(AGENT + tasks)
+    code, _, err = run(["run", "t.yaml"], folder, URL=url)
+    assert (code, err.count("nothing new starts: the run has used")) == (1, 1), err
+
+
 def test_a_resumed_run_is_drawn_again(folder):
     (folder / "t.yaml").write_text('tasks: [{name: a, prompt: x, run: "work:quick"}]')
     assert run(["run", "t.yaml", "--journal", "j.db", "--timeline", "first.html"], folder)[0] == 0

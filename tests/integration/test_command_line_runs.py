@@ -145,6 +145,8 @@ def test_map_names_bad_rows_and_missing_columns(folder):
     code, out, err = run(["map", "a.yaml", "d.csv", "--prompt", "{{ txt }}"], folder)
     assert (code, out) == (2, "")
     assert "prompt: the template needs 'txt', and d.csv has the columns id, text; did you mean 'text'?" in err
+    code, _, err = run(["map", "d.csv", "a.yaml", "--prompt", "{{ text }}"], folder)
+    assert (code, "d.csv: the task file with the model and the agents comes first" in err) == (2, True)
     code, _, _ = run(["map", "a.yaml", "d.csv", "--prompt", "{{ text }}", "--out", "r.jsonl"], folder)
     assert code == 1
     told = {row["name"]: row["error"]["message"] for row in rows_of(folder / "r.jsonl") if row["error"]}
@@ -321,7 +323,7 @@ def test_the_doctor_says_what_to_do(folder):
         gone = server.base_url
     assert "autogen 0." in out
     assert "OPENAI_API_KEY" in out
-    assert "answers, 1 models, m among them" in out
+    assert "answers, 1 model, m among them" in out
     assert "runs.db can be written" in out
     code, out2, _ = run(
         ["doctor", "--base-url", gone, "--journal", "no/runs.db", "--format", "json"], folder, OPENAI_API_KEY=KEY

@@ -61,6 +61,8 @@ def test_an_agent_config_is_asked_about_each_row():
         ("{{ text }}", "{{ nr }}-{{ id }}", "name: the template needs 'nr'"),
         ("{% for %}", None, "prompt: the template does not parse: line 1"),
         (7, None, "prompt: a int is no template"),
+        ("Say {text}.", None, r"prompt: \{text\} is plain text in it, and the same for every row of rows; write \{\{ text \}\}"),
+        ("{{ text }}", "{ id }", r"name: \{ id \} is plain text in it"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [list, iter])
@@ -69,6 +71,11 @@ def test_a_template_that_cannot_fit_is_found_before_anything_starts(rows, prompt
     with pytest.raises(ConfigurationError, match=told):
         runner().map(agent, rows(CASES), prompt, name)
     assert agent.calls == []
+
+
+@pytest.mark.parametrize("prompt", ["Go on.", "{{ id }} {text}", "{other}", "{{ row['id'] }} {text}", '{"text": 1}'])
+def test_braces_that_may_be_meant_as_they_stand_are_left_alone(prompt):
+    assert runner().map(echo(), CASES, prompt).ok
 
 
 def test_unknown_task_fields_are_found_too():

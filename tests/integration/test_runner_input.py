@@ -171,6 +171,14 @@ class TestValidation:
             runner().run([{"name": "a", "run": None}])
         with pytest.raises(ConfigurationError, match="a dict of tasks"):
             runner().run({"a": {"run": ok}})
+        with pytest.raises(ConfigurationError, match="a dict of tasks"):
+            runner().run({"a": "Hello", "b": "Hello"})
+        with pytest.raises(ConfigurationError, match=r"one task must be put in a list"):
+            runner().run({"name": "a", "run": ok})
+        with pytest.raises(
+            ConfigurationError, match=r"agent_config: function is not a dict; give an agent, .* as agent="
+        ):
+            runner().run([ParallelTask("a", "Hello", ok)])
 
     def test_import_paths(self):
         results = runner().run(

@@ -19,6 +19,7 @@ from ag2_parallel.cli.output.result_rows import SCHEMA_VERSION, result_row
 from ag2_parallel.cli.output.standard_output import SHOWN, data_alone, printer
 from ag2_parallel.cli.output.writers import JsonLines, writer_for
 from ag2_parallel.cli.task_files.plan import read_plan
+from ag2_parallel.cli.timeline import refuse_undrawable
 from ag2_parallel.core.resuming import ResumePolicy
 from ag2_parallel.core.run_names import new_run_id
 from ag2_parallel.errors import Ag2ParallelError, ConfigurationError, MissingExtraError, RunFailedError, RunInterrupted
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from ag2_parallel.cli.termination import Termination
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.results import ParallelTaskResult
-
-_DRAWN = frozenset({".html", ".htm", ".svg", ".png"})
 
 _REFUSED = "forecast"
 """Why a run ended that was not gone on with after its sample."""
@@ -62,8 +61,8 @@ def run_files(
     """
     for folder in reversed(list(dict.fromkeys(str(path.resolve().parent) for path in files))):
         sys.path.insert(0, folder)  # as Python does for a script: modules beside the file are found
-    if settings.timeline is not None and settings.timeline.suffix.lower() not in _DRAWN:
-        raise ConfigurationError(f"--timeline {settings.timeline}: a file ending in .html, .svg or .png is drawn")
+    if settings.timeline is not None:
+        refuse_undrawable(settings.timeline)
     with data_alone() as stdout:
         plan = read_plan(files, os.environ, rows)
         options = _options(plan, settings, termination)

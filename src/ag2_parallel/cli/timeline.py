@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.errors import ConfigurationError
+from ag2_parallel.reporting.gantt_plot import need_matplotlib
+from ag2_parallel.reporting.timeline import PAGES, PICTURES
 from ag2_parallel.results import ParallelTaskResult, TaskStatus
 from ag2_parallel.run_results import RunResults
 
@@ -42,6 +45,22 @@ def write_timeline(source: Path, run: str | None, out: Path | None, say: Callabl
         raise ConfigurationError(f"{target}: cannot be written: {error}") from error
     say(f"{written}: {results!r}")
     return written
+
+
+def refuse_undrawable(path: Path) -> None:
+    """Look beforehand at where a run's timeline is to go, and at what it is drawn with.
+
+    Raises:
+        ConfigurationError: If it could not be drawn when the run is over.
+    """
+    if path.suffix.lower() not in (*PAGES, *PICTURES):
+        raise ConfigurationError(f"--timeline {path}: a file ending in .html, .svg or .png is drawn")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"--timeline {path}: there is no folder {path.parent}")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ConfigurationError(f"--timeline {path}: it cannot be written there")
+    if path.suffix.lower() in PICTURES:
+        need_matplotlib()
 
 
 def _results(source: Path, run: str | None) -> RunResults:

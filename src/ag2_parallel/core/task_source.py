@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.errors import ConfigurationError
-from ag2_parallel.tasks import ParallelTask
+from ag2_parallel.tasks import TASK_FIELDS, ParallelTask
 
 if TYPE_CHECKING:
     from ag2_parallel.core.entries import NewTask
@@ -77,7 +77,10 @@ def _refuse_odd_input(tasks: Any) -> None:
     if (
         isinstance(tasks, Mapping)
         and tasks
-        and all(isinstance(each, Mapping | ParallelTask) for each in tasks.values())
+        and (
+            not tasks.keys() & set(TASK_FIELDS)
+            or all(isinstance(each, Mapping | ParallelTask) for each in tasks.values())
+        )
     ):
         raise ConfigurationError("tasks: a dict of tasks is not taken; pass a list, each task with its name")
     if isinstance(tasks, Mapping | ParallelTask):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -115,8 +116,8 @@ class RowTasks(Iterable[RowTask]):
         problems = [
             problem
             for what, template in templates.items()
-            if isinstance(template, CompiledTemplate)
-            for problem in _missing(what, template, first, self._source.name)
+            if template is not None
+            for problem in _misfits(what, template, list(first.cells), self._source.name)
         ]
         if problems:
             raise ConfigurationError(problems)
@@ -186,12 +187,19 @@ def _template(what: str, template: str | Template) -> CompiledTemplate:
         raise ConfigurationError(f"{what}: the template does not parse: {error}") from error
 
 
-def _missing(what: str, template: CompiledTemplate, first: Row, source: str) -> Iterator[str]:
-    columns = list(first.cells)
-    for name in sorted(template.needed - {"row"} - set(columns)):
+def _misfits(what: str, template: CompiledTemplate | str, columns: list[str], source: str) -> Iterator[str]:
+    """What keeps a template, or text that is the same for every row, from being meant for these columns."""
+    used = set() if isinstance(template, str) else template.needed | template.optional
+    for name in sorted(set() if isinstance(template, str) else template.needed - {"row"} - set(columns)):
         near = get_close_matches(name, columns, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         yield f"{what}: the template needs {name!r}, and {source} has the columns {', '.join(columns)}{hint}"
+    text = template if isinstance(template, str) else template.text
+    names = "|".join(map(re.escape, filter(None, columns)))
+    place = re.search(rf"\{{\{{?-?\s*({names})\s*(?:\|[^{{}}]*)?-?\}}\}}?", text) if names and not used else None
+    if place is not None:
+        how = "a prompt_template in place of it" if text is template else f"{{{{ {place[1]} }}}}"
+        yield f"{what}: {place[0]} is plain text in it, and the same for every row of {source}; write {how}"
 
 
 def _unknown(field: str) -> str:

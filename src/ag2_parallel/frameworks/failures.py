@@ -45,6 +45,8 @@ _HALF_A_PAIR_HINT: Final = (
     'for example with text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")'
 )
 
+_BASE_URL_HINT: Final = "check base_url, which ends in /v1 for most servers"
+
 _KIND_OF_CLASS: Final[Mapping[str, str]] = {
     "TaskStopped": "stopped",
     "UncertainEffectError": "uncertain",
@@ -118,9 +120,10 @@ def _shown(exc: BaseException) -> BaseException:
 
 
 def _unwrapped(exc: BaseException) -> BaseException:
-    """A limit's refusal itself, where an SDK says "connection error" of it; else the exception."""
+    """What the gate said, a limit's refusal or an answer of no use, where an SDK says "connection error" of it."""
     deepest = list(_chain(exc))[-1]
-    return deepest if getattr(deepest, "kind", None) == "rate_limit" and _kind(exc) == "connection" else exc
+    said = getattr(deepest, "kind", None) in {"rate_limit", "invalid_answer"}
+    return deepest if said and _kind(exc) == "connection" else exc
 
 
 def _members(exc: BaseException, depth: int = 0) -> Iterator[BaseException]:
@@ -162,8 +165,8 @@ def _kind(exc: BaseException) -> str:
         return own
     if isinstance(exc, SharedAgentError | NotSerializableError):
         return "shared_agent" if isinstance(exc, SharedAgentError) else "not_serializable"
-    if isinstance(exc, ConfigurationError):
-        return "configuration"
+    if isinstance(exc, ConfigurationError) or type(exc).__name__ == "OpenAIError":
+        return "configuration"  # the SDK's root class itself: a client that cannot be made, as without a key
     names = {cls.__name__ for cls in type(exc).__mro__}
     by_class = next((kind for name, kind in _KIND_OF_CLASS.items() if name in names), None)
     if by_class in {"timeout", "stopped", "uncertain", "content_filter", "human_input", "configuration"}:
@@ -245,8 +248,22 @@ def _message(shown: BaseException, cause: BaseException, kind: str) -> str:
     deepest = list(_chain(cause))[-1]
     telling = kind == "connection" or getattr(deepest, "kind", None) == "rate_limit"  # a limit of the gate
     if telling and deepest is not shown and (why := _text(deepest)) and why not in text:
-        return f"{text} ({type(deepest).__name__}: {why})"
+        server = _server(shown) if kind == "connection" else ""
+        return f"{text} ({server and f'{server}: '}{type(deepest).__name__}: {why})"
+    if _status(cause) in {404, 405} and "model" not in text.lower() and (server := _server(cause)):
+        path = cause.request.url.path  # type: ignore[attr-defined]
+        hint = "" if path.count("/") > 2 else f": {_BASE_URL_HINT}"  # the base_url has no path
+        return f"{text} ({cause.request.method} {server}{path}{hint})"  # type: ignore[attr-defined]
     return text
+
+
+def _server(exc: BaseException) -> str:
+    """Where an SDK's request went to, without user information; empty where it is not known."""
+    try:
+        url = exc.request.url  # type: ignore[attr-defined]
+        return f"{url.scheme}://{url.netloc.decode('ascii')}" if url.host else ""
+    except Exception:  # httpx's errors raise where they have no request
+        return ""
 
 
 def _is_half_a_pair(exc: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ag2_parallel.results import TaskError
 
 T = TypeVar("T")
+
+_log: Final = logging.getLogger("ag2_parallel")
 
 _LOOKED: Final = 0.1
 """Seconds between two looks whether a call that takes as long as it was recorded is still wanted."""
@@ -176,11 +179,12 @@ class _Note:
         """It was answered."""
         body = record.dump(answer)
         if body is None:
-            self._side.owner.emit(
-                RunWarning,
-                message=f'task "{self._side.task}": an answer of type {type(answer).__name__} cannot be stored, and is '
-                "missing in the cassette",
+            message = (
+                f'task "{self._side.task}": an answer of type {type(answer).__name__} cannot be stored, and is '
+                "missing in the cassette"
             )
+            _log.warning("%s", message)
+            self._side.owner.emit(RunWarning, message=message)
             return
         self._exchange.head_at = time.monotonic() - self._began
         self._exchange.status = 200

@@ -123,9 +123,11 @@ def unusable(head: Head, endpoint: str, redactor: Redactor) -> Failure:
     """An answer of a model that is not JSON."""
     body = head.body or b""
     start = redactor.text(body[: 2 * _SHOWN].decode("utf-8", "replace"))[:_SHOWN]
+    content_type = head.by_name().get("content-type", "no content type")
+    hint = "; check base_url, which ends in /v1 for most servers" if "html" in content_type else ""
     error = UnusableAnswerError(
         f"{endpoint} answered {head.status} with something that is not a JSON object "
-        f"({head.by_name().get('content-type', 'no content type')}, {len(body)} bytes): {start!r}"
+        f"({content_type}, {len(body)} bytes): {start!r}{hint}"
     )
     return Failure(Outcome(kind="invalid_answer", transient=True, reason="an answer that is not JSON"), error=error)
 

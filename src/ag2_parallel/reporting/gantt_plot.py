@@ -27,6 +27,14 @@ _TALLEST: Final = 40.0
 """Inches."""
 
 
+def need_matplotlib() -> None:
+    """Raise `MissingExtraError` if matplotlib is not installed."""
+    try:
+        import matplotlib.figure  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise MissingExtraError('timeline: pictures need matplotlib: pip install "ag2-parallel[plots]"') from error
+
+
 def gantt_picture(run: Mapping[str, Any], form: str) -> bytes:
     """The picture.
 
@@ -37,12 +45,11 @@ def gantt_picture(run: Mapping[str, Any], form: str) -> bytes:
     Raises:
         MissingExtraError: If matplotlib is not installed.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError('timeline: pictures need matplotlib: pip install "ag2-parallel[plots]"') from error
+    need_matplotlib()
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     data = report_data(run)
     tasks = data["tasks"]
     height = min(_TALLEST, 1.2 + (0.3 if len(tasks) <= _NAMED else 0.05) * max(1, len(tasks)))

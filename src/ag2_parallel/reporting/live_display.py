@@ -123,7 +123,7 @@ class TerminalSurface:
             lines = self._picture.lines(view, now)
             return lambda: self._show(notes, lines)
         took = words.clock(now - view.started)
-        done = f"ag2-parallel: done in {took}: {words.counted(view.counts) or 'nothing to do'}"
+        done = f"ag2-parallel: done in {took}: {words.summary(view.counts, view.kept)}"
         left = [*notes, self._picture.bar(view, now), done]
         return lambda: self._screen.close(left)
 

@@ -14,10 +14,11 @@ from ag2_parallel.events import (
     RunStopping,
     RunWarning,
     TaskFinished,
+    TaskKept,
     TaskRetrying,
 )
 from ag2_parallel.reporting.log_seen import log_is_seen
-from ag2_parallel.reporting.words import clock, counted, harmless, if_cut_off, many_tasks
+from ag2_parallel.reporting.words import clock, harmless, if_cut_off, many_tasks, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ _MOST_NOTES: Final = 100
 class ProgressLines:
     """An observer that writes lines about a run: a line a task for a small one, a few hundred for any."""
 
-    wants = frozenset({RunStarted, RunStopping, RunFinished, RunHint, RunWarning, TaskFinished, TaskRetrying})
+    wants = frozenset({RunStarted, RunStopping, RunFinished, RunHint, RunWarning, TaskFinished, TaskKept, TaskRetrying})
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Write to `stream`; None: whatever `sys.stderr` is at the time."""
@@ -46,6 +47,7 @@ class ProgressLines:
         self._clock = clock
         self._total: int | None = None
         self._counts: dict[str, int] = {}
+        self._kept = 0
         self._started = 0.0
         self._last = 0.0
         self._notes = 0
@@ -54,7 +56,7 @@ class ProgressLines:
         """Take one event."""
         match event:
             case RunStarted():
-                self._total, self._counts, self._notes = event.total, {}, 0
+                self._total, self._counts, self._kept, self._notes = event.total, {}, 0, 0
                 self._started = self._last = self._clock()
                 many = "tasks as they come" if event.total is None else many_tasks(event.total)
                 self._line(f"{many}, {event.max_workers} at once")
@@ -63,6 +65,8 @@ class ProgressLines:
             case TaskFinished():
                 self._counts[event.status] = self._counts.get(event.status, 0) + 1
                 self._finished(event)
+            case TaskKept():
+                self._kept += 1
             case TaskRetrying() if self._each:
                 self._line(f"{event.task}: attempt {event.attempt} failed, again in {event.delay:.1f} s: {event.error}")
             case RunStopping() if event.reason != "interrupted" or not log_is_seen():
@@ -70,7 +74,7 @@ class ProgressLines:
                 self._line(f"stopping ({event.reason}): nothing new starts, {running}")
             case RunHint():
                 self._note(f"hint: {event.message}")
-            case RunWarning():
+            case RunWarning() if not log_is_seen():
                 self._note(f"warning: {event.message}")
             case RunFinished():
                 self._line(f"done in {self._clock() - self._started:.1f} s: {self._summary()}")
@@ -97,17 +101,17 @@ class ProgressLines:
             self._line(f"{self._progress()} {self._summary()}{self._remaining(now)}")
 
     def _remaining(self, now: float) -> str:
-        done = sum(self._counts.values())
-        if self._total is None or not done or done >= self._total:
+        ran = sum(self._counts.values())
+        if self._total is None or not ran or ran + self._kept >= self._total:
             return ""
-        return f", about {clock((now - self._started) / done * (self._total - done))} left"
+        return f", about {clock((now - self._started) / ran * (self._total - ran - self._kept))} left"
 
     def _progress(self) -> str:
-        done = sum(self._counts.values())
+        done = sum(self._counts.values()) + self._kept
         return f"[{done}/{self._total}]" if self._total is not None else f"[{done}]"
 
     def _summary(self) -> str:
-        return counted(self._counts) or "nothing to do"
+        return summary(self._counts, self._kept)
 
     def _line(self, text: str) -> None:
         shown = harmless(text)

@@ -62,6 +62,8 @@ def table(view: RunView, now: float, notes: list[str]) -> str:
     colour = "#c2352d" if view.finished and view.bad else "#227a4f" if view.finished else "#4a86c8"
     told = [f"<b>{view.done:,}{f' of {total:,}' if total is not None else ''} tasks</b>"]
     told += [f"{count:,} {escape(status.replace('_', ' '))}" for status, count in view.counts.items()]
+    if view.kept:
+        told.append(f"{view.kept:,} kept")
     told.append(words.clock(now - view.started))
     remaining = view.remaining(now)
     if remaining is not None and not view.finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from contextlib import suppress
@@ -22,6 +23,8 @@ def write_private(path: str | os.PathLike[str], content: bytes) -> Path:
     if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe: no file takes its place
         target.write_bytes(content)
         return Path(path)
+    if not target.parent.is_dir():  # or the error would name a file that nobody has heard of
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")  # mkstemp makes it 0600
     try:
         with os.fdopen(handle, "wb") as file:

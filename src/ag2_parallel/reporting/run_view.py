@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WANTS: Final = frozenset({
     events.RunStarted, events.RunStopping, events.RunFinished, events.RunHint, events.RunWarning, events.AttemptStarted,
-    events.AttemptStopping, events.TaskRetrying, events.TaskFinished, events.TaskReported, events.AgentActive,
+    events.AttemptStopping, events.TaskRetrying, events.TaskFinished, events.TaskKept, events.TaskReported, events.AgentActive,
     events.ModelCallQueued, events.ModelCallAdmitted, events.ModelCallRefused, events.ModelCallStarted,
     events.ModelCallRetrying, events.ModelCallCut, events.ModelCallFinished,
 })  # fmt: skip
@@ -72,7 +72,8 @@ class RunView:
 
     Attributes:
         total: How many tasks; None: not known.
-        counts: Settled tasks by status, the succeeded first.
+        counts: Tasks that settled in this run by status, the succeeded first.
+        kept: How many keep a result of an earlier life, or of a sample.
         running: Those that have started, by index, the oldest first.
         usage: Of the settled tasks.
         notes: Sentences for the reader that were not shown yet.
@@ -81,6 +82,7 @@ class RunView:
     total: int | None = None
     started: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
+    kept: int = 0
     running: dict[int, RunningTask] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     notes: list[str] = field(default_factory=list)
@@ -91,13 +93,18 @@ class RunView:
 
     @property
     def done(self) -> int:
-        """How many tasks are settled."""
+        """How many tasks are settled, those that keep a result included."""
+        return self.ran + self.kept
+
+    @property
+    def ran(self) -> int:
+        """How many tasks settled in this run."""
         return sum(self.counts.values())
 
     @property
     def bad(self) -> int:
         """How many of them did not succeed."""
-        return self.done - self.counts.get("succeeded", 0)
+        return self.ran - self.counts.get("succeeded", 0)
 
     @property
     def tokens(self) -> int:
@@ -111,10 +118,10 @@ class RunView:
 
     def remaining(self, now: float) -> float | None:
         """Seconds to the end if the rest goes as what is done; None where that cannot be said."""
-        done = self.done
-        if self.total is None or done < min(3, self.total) or done >= self.total:
+        done, ran = self.done, self.ran
+        if self.total is None or not ran or ran < min(3, self.total - self.kept) or done >= self.total:
             return None
-        return (now - self.started) / done * (self.total - done)
+        return (now - self.started) / ran * (self.total - done)
 
     def take(self, event: Event, now: float) -> None:
         """Take note of an event; `now` is monotonic."""
@@ -127,14 +134,14 @@ class RunView:
                 self.running.clear()
             case events.AttemptStarted() if event.index is not None:
                 self._attempt_started(event, now)
-            case events.TaskFinished():
-                self._task_finished(event)
+            case events.TaskFinished() | events.TaskKept():
+                self._settled(event)
             case events.RunStopping() if event.reason != "interrupted" or not log_is_seen():
                 running = "running tasks are stopped" if event.stopped_running else "running tasks finish"
                 self.notes.append(f"stopping ({event.reason}): nothing new starts, {running}")
             case events.RunHint():
                 self.notes.append(f"hint: {event.message}")
-            case events.RunWarning():
+            case events.RunWarning() if not log_is_seen():
                 self.notes.append(f"warning: {event.message}")
             case _ if task is not None:
                 _follow(task, event, now)
@@ -165,7 +172,10 @@ class RunView:
         else:
             task.attempt, task.again, task.said = event.attempt or 1, None, None
 
-    def _task_finished(self, event: events.TaskFinished) -> None:
+    def _settled(self, event: events.TaskFinished | events.TaskKept) -> None:
+        if isinstance(event, events.TaskKept):
+            self.kept += 1
+            return
         counts = self.counts | {event.status: self.counts.get(event.status, 0) + 1}
         self.counts = {status: counts[status] for status in map(str, TaskStatus) if status in counts}
         if event.index is not None:

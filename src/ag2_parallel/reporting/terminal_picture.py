@@ -82,6 +82,8 @@ class TerminalPicture:
         told = [
             f"{count:,} {status.replace('_', ' ')}" for status, count in view.counts.items() if status != "succeeded"
         ]
+        if view.kept:
+            told.append(f"{view.kept:,} kept")
         told.append(words.clock(now - view.started))
         remaining = view.remaining(now)
         if remaining is not None and not view.finished:

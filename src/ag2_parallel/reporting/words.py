@@ -37,6 +37,13 @@ def counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
 
 
+def summary(counts: dict[str, int], kept: int) -> str:
+    """What became of a run's tasks; `kept` have results of an earlier life, or of a sample."""
+    if not counts:
+        return "nothing to do"
+    return counted(counts) + (f", {kept} kept" if kept else "")
+
+
 def harmless(text: str, longest: int = 400) -> str:
     """The first line of a text without what would move a terminal's cursor."""
     first, _, more = text.partition("\n")

@@ -78,7 +78,7 @@ def answering(status, body):
 @pytest.mark.parametrize(
     ("status", "body", "model", "state", "told"),
     [
-        (200, b'{"data": [{"id": "m"}]}', "m", "ok", "answers, 1 models, m among them"),
+        (200, b'{"data": [{"id": "m"}]}', "m", "ok", "answers, 1 model, m among them"),
         (200, b'{"data": [{"id": "m"}]}', "other", "note", "does not list other"),
         (401, b"", "m", "problem", "the key is refused"),
         (503, b"", "m", "problem", "answers 503"),
@@ -90,6 +90,13 @@ def test_what_a_server_says(status, body, model, state, told):
     with answering(status, body) as base_url:
         found = reachable({"base_url": base_url, "model": model, "api_key": "k"}, Redactor())
     assert (found.state, told in found.told) == (state, True), found
+
+
+def test_a_forgotten_v1_is_thought_of():
+    with answering(404, b"") as base_url:
+        entry = {"base_url": base_url.removesuffix("/v1"), "api_key": "k"}
+        assert reachable(entry, Redactor()).advice == "check base_url: it often ends in /v1"
+        assert reachable({**entry, "base_url": base_url}, Redactor()).advice == ""
 
 
 def test_a_server_that_is_not_there_and_one_of_another_protocol():

@@ -118,6 +118,11 @@ options:
     ("text", "told"),
     [
         ("tasks: [\n", "f0.yaml:2:1: no valid YAML"),
+        ("tasks:\n  - name: a\n    prompt: Patient: pain\n", 'f0.yaml:3:20: no valid YAML: mapping values are not allowed in this context; put text that has ": " in it in quotes'),
+        ("tasks:\n\t- name: a\n", "while scanning for the next token; indent with blanks, not with tabs"),
+        ("tasks:\n  - name: @a\n", "while scanning for the next token; put this text in quotes"),
+        ("tasks:\n  - name: a\n   prompt: x\n", "f0.yaml:3:4: no valid YAML: did not find expected '-' indicator; while parsing a block collection; check how far this line is indented"),
+        ("tasks:\n  - name: a\n    prompt: {{ text }}\n", "f0.yaml:3:14: a key must be text; text that begins with a brace, such as {{ text }}, stands in quotes"),
         ("tasks: []\ntasks: []\n", "f0.yaml:2:1: the key 'tasks' is there twice, first in line 1"),
         ("tasks: !!python/object/apply:os.system [ls]\n", "f0.yaml:1:8: the tag tag:yaml.org,2002:python/object/apply:os.system is not known"),
         ("tasks: !mine []\n", "f0.yaml:1:8: the tag !mine is not known"),
@@ -306,6 +311,13 @@ def test_a_missing_column_is_found_at_once(problems, tmp_path):
     assert len(told) == 2
     assert told[0].startswith("f0.yaml:1:1: tasks_from[0]: prompt: the template needs 'txt'")
     assert "did you mean 'text'?" in told[0]
+
+
+def test_a_literal_prompt_with_places_for_columns_is_found_at_once(problems, tmp_path):
+    (tmp_path / "cases.csv").write_text("id,text\n1,one\n")
+    told = problems('tasks_from: {data: cases.csv, prompt: "Say {{ text | upper }}"}')
+    said = "prompt: {{ text | upper }} is plain text in it, and the same for every row of cases.csv"
+    assert told == [f"f0.yaml:1:1: tasks_from[0]: {said}; write a prompt_template in place of it"]
 
 
 def test_a_data_set_of_the_command_line_is_for_the_only_agent(plan, tmp_path):

@@ -160,7 +160,26 @@ def test_the_telling_member_of_a_group():
 def test_a_connection_error_says_why():
     failed = openai.APIConnectionError(request=REQUEST)
     failed.__cause__ = httpx.ConnectError("[Errno 111] Connection refused")
-    assert error_of(failed).message == "Connection error. (ConnectError: [Errno 111] Connection refused)"
+    said = "Connection error. (http://localhost: ConnectError: [Errno 111] Connection refused)"
+    assert error_of(failed).message == said
+
+
+def test_a_client_without_a_key_is_a_mistake_of_the_configuration_and_not_tried_again():
+    error = error_of(openai.OpenAIError("Missing credentials."))
+    assert (error.kind, error.retryable) == ("configuration", False)
+    assert error_of(openai.APIResponseValidationError(httpx.Response(200, request=REQUEST), None)).kind == "provider"
+
+
+def test_a_missing_page_says_where_it_was_asked_for():
+    root = httpx.Request("POST", "http://user:secret@localhost:11434/chat/completions?key=k")
+    missing = openai.NotFoundError("Error code: 404", response=httpx.Response(404, request=root), body=None)
+    assert error_of(missing).message == (
+        "Error code: 404 (POST http://localhost:11434/chat/completions: check base_url, which ends in /v1 for most servers)"
+    )
+    there = answered(openai.NotFoundError, 404, message="Error code: 404")
+    assert error_of(there).message == "Error code: 404 (POST http://localhost/v1/chat/completions)"
+    unknown = answered(openai.NotFoundError, 404, message="Error code: 404 - model 'x' not found")
+    assert error_of(unknown).message == "Error code: 404 - model 'x' not found"
 
 
 def test_secrets_are_masked_and_locals_are_not_shown():

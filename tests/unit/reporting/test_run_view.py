@@ -96,6 +96,33 @@ def test_the_rest_takes_as_long_as_what_is_done():
     assert Told(total=None).finish().view.remaining(8.0) is None
 
 
+def test_results_that_are_kept_count_as_done_and_not_in_the_pace():
+    told = Told(total=100)
+    for index in range(80):
+        told(events.TaskKept, index, status="succeeded")
+    for index in range(80, 84):
+        told.finish(index, status="failed" if index == 80 else "succeeded")
+    assert (told.view.done, told.view.bad) == (84, 1)
+    assert told.view.remaining(8.0) == pytest.approx(32.0)
+
+
+def test_lines_of_a_run_that_goes_on_count_what_it_keeps():
+    now, stream = [0.0], io.StringIO()
+    lines = ProgressLines(stream, clock=lambda: now[0])
+    lines(events.RunStarted(run_id="r", total=100, max_workers=8))
+    for index in range(80):
+        lines(events.TaskKept(run_id="r", task=f"t{index}", index=index, status="succeeded"))
+    now[0] = 8.0
+    about = {"run_id": "r", "task": "t80", "index": 80, "attempt": 1}
+    usual = {"stop_reason": "answered", "duration": 8.0, "error": None, "usage": Usage()}
+    lines(events.TaskFinished(**about, status="succeeded", **usual))
+    lines(events.RunFinished(run_id="r", stop_reason=None, counts={}))
+    assert stream.getvalue().splitlines()[1:] == [
+        "ag2-parallel: [81/100] 1 succeeded, 80 kept, about 2:32 left",
+        "ag2-parallel: done in 8.0 s: 1 succeeded, 80 kept",
+    ]
+
+
 def test_an_unknown_price_makes_the_cost_unknown():
     told = Told().finish(0, usage=Usage(cost=1.0)).finish(1, usage=Usage(cost=None)).finish(2, usage=Usage(cost=1.0))
     assert told.view.cost is None

@@ -49,7 +49,8 @@ def reachable(entry: dict[str, Any], redactor: Redactor) -> Finding:
     if answer.status_code >= 500:
         return Finding(what, "problem", f"answers {answer.status_code}", "look at the server's log, or try later")
     if answer.status_code != 200:
-        return Finding(what, "note", f"answers, but lists no models ({answer.status_code})")
+        hint = "" if base_url.endswith("/v1") else "check base_url: it often ends in /v1"
+        return Finding(what, "note", f"answers, but lists no models ({answer.status_code})", hint)
     return _listed(what, answer, entry.get("model"))
 
 
@@ -59,6 +60,7 @@ def _listed(what: str, answer: Any, model: object) -> Finding:
     except (ValueError, KeyError, TypeError):
         return Finding(what, "note", "answers, but not with a list of models", "check base_url: it often ends in /v1")
     if model is None or str(model) in names:
-        return Finding(what, "ok", f"answers, {len(names)} models" + (f", {model} among them" if model else ""))
+        many = "1 model" if len(names) == 1 else f"{len(names)} models"
+        return Finding(what, "ok", f"answers, {many}" + (f", {model} among them" if model else ""))
     told = f"answers, and does not list {model}; it has {', '.join(names[:5])}"
     return Finding(what, "note", told, "check the model's name")

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel import validation
 from ag2_parallel.cli.task_files.agents import Agents
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from ag2_parallel.data.mapped_tasks import RowTasks
     from ag2_parallel.redaction import Redactor
     from ag2_parallel.tasks import ParallelTask
+
+
+_ROWS: Final = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"})
+"""Endings of data sets; such a file has no agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,10 @@ def read_plan(paths: Sequence[Path], environment: Mapping[str, str], rows: RowsW
 
 
 def _read(paths: Sequence[Path], variables: Variables, rows: RowsWanted | None) -> Plan:
+    if rows is not None and (data := next((path for path in paths if path.suffix.lower() in _ROWS), None)):
+        raise ConfigurationError(
+            f"{data}: the task file with the model and the agents comes first, and the data set after it"
+        )
     files = [read_task_file(path, variables) for path in paths]
     llm_config = _once(files, "llm_config")
     options = merged_options(files)

@@ -35,11 +35,26 @@ def yaml_document(path: Path, text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        told = "; ".join(part for part in (error.problem, error.context) if part)
+        told = "; ".join(part for part in (error.problem, error.context, _advice(error.problem, mark, text)) if part)
         raise ConfigurationError(f"{where}: no valid YAML: {told}") from None  # the error shows lines of the file
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigurationError(f"{path}: no valid YAML: {error}") from None
     return Document(path, data, lambda inside: _place(root, inside))
+
+
+def _advice(problem: str | None, mark: Any, text: str) -> str | None:
+    """What to do about the commonest slips, which the parser tells in words of its own."""
+    problem = problem or ""
+    if "mapping values are not allowed" in problem:
+        return 'put text that has ": " in it in quotes, or below a "|"'
+    if "cannot start any token" in problem:
+        line = text.splitlines()[mark.line] if mark else ""
+        return (
+            "indent with blanks, not with tabs" if line[: mark.column + 1].endswith("\t") else "put this text in quotes"
+        )
+    if "did not find expected key" in problem or "expected '-' indicator" in problem:
+        return "check how far this line is indented, and the quotes above it"
+    return None
 
 
 class _Reader:
@@ -77,7 +92,9 @@ class _Reader:
         seen: dict[str, Any] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise self._error(key, "a key must be text")
+                raise self._error(
+                    key, "a key must be text; text that begins with a brace, such as {{ text }}, stands in quotes"
+                )
             if key.value in seen:
                 first = seen[key.value].start_mark.line + 1
                 raise self._error(key, f"the key {key.value!r} is there twice, first in line {first}")

@@ -101,9 +101,14 @@ class Chat:
         if not replies or (empty and not calls_tool(replies[-1])):
             raise InvalidAnswerError(
                 f'task "{task.name}": the chat with "{self.recipient.name}" ended without an answer '
-                f"(stop reason: {reason})"
+                f"(stop reason: {reason}){self._why_silent()}"
             )
         return (None if self.summary_method is None else text), reason
+
+    def _why_silent(self) -> str:
+        if self.recipient.client is not None or is_manager(self.recipient):
+            return ""
+        return f'; "{self.recipient.name}" has no model: give it an llm_config (that of the runner is for agent_config alone)'
 
     def _last_answer(self, _sender: object, _recipient: object, _arguments: object) -> str:
         return last_answer(self._replies())

@@ -9,6 +9,7 @@ configurations, wrappers and model clients are replaced by copies.
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 import weakref
 from collections import deque
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
     from ag2_parallel.ports import AttemptScope
     from ag2_parallel.redaction import Redactor
+
+_log: Final = logging.getLogger("ag2_parallel")
 
 _JSON_SCHEMA_API_TYPES: Final = frozenset({"openai", "azure", "openai_v2"})
 """Providers that can be asked for an answer of a given JSON schema."""
@@ -306,12 +309,13 @@ class Governor:
 
     def _warn(self, provider: str) -> None:
         if self._seen.new_provider(provider):
-            self._scope.emit(
-                RunWarning,
-                message=f'task "{self._task_name}": model calls of agents made with ctx.llm_config(...) for "{provider}" do '
+            message = (
+                f'task "{self._task_name}": model calls of agents made with ctx.llm_config(...) for "{provider}" do '
                 "not pass the runner's gate, because its client takes no HTTP client: they are neither counted nor retried "
-                "by the runner; give such an agent as agent= or agent_config=, where they are",
+                "by the runner; give such an agent as agent= or agent_config=, where they are"
             )
+            _log.warning("%s", message)
+            self._scope.emit(RunWarning, message=message)
 
 
 def _is_sdk_client(value: Any) -> bool:

@@ -18,6 +18,8 @@ Price: TypeAlias = tuple[float, float]
 _WITHOUT_KEYS: Final = frozenset({"ollama", "bedrock", "bedrock_v2"})
 """Providers whose clients are made without an API key."""
 
+_MISSPELT: Final = {name.replace("_", ""): name for name in ("api_key", "base_url", "api_type", "api_version")}
+
 DIRECT: Final = "direct"
 """The key of an entry whose False keeps its calls off the direct door; neither AG2 nor a server ever sees it."""
 
@@ -71,6 +73,7 @@ def as_llm_config(config: Any) -> Any:
     if isinstance(config, Mapping):
         options = dict(config)
         if "config_list" not in options:
+            _refuse_misspelt(options)
             return LLMConfig(options)
         entries = options.pop("config_list")
         return LLMConfig(*_entries(entries), **options)
@@ -97,7 +100,21 @@ def own_llm_config(config: Any) -> Any:
 
 def _entries(entries: Any) -> list[Any]:
     listed = list(entries) if isinstance(entries, list | tuple) else [entries]
+    for entry in listed:
+        _refuse_misspelt(entry)
     return [dict(entry) if isinstance(entry, Mapping) else entry for entry in listed]
+
+
+def _refuse_misspelt(entry: Any) -> None:
+    """AG2 sends a key that it does not know to the model server, so that a missing key or address shows late, or never.
+
+    Raises:
+        ValueError: If a key is another one but for its case and its strokes.
+    """
+    for key in entry if isinstance(entry, Mapping) else ():
+        meant = _MISSPELT.get("".join(filter(str.isalnum, str(key).lower())))
+        if meant is not None and key != meant:
+            raise ValueError(f"the key {key!r} is not known; did you mean {meant!r}?")
 
 
 def is_routed(entry: Any) -> bool:

@@ -50,6 +50,8 @@ def problems(config, llm_config=None, **fields):
         ({"llm_config": LLM | {"temperature": 7}}, "temperature: Input should be less than or equal to 1"),
         ({"llm_config": {"config_list": [LLM], "max_retries": 3}}, "put 'max_retries' into the entries of config_list"),
         ({"llm_config": {"config_list": [{"api_key": "x"}]}}, "model: Field required"),
+        ({"llm_config": {"model": "m", "baseurl": "x"}}, "the key 'baseurl' is not known; did you mean 'base_url'?"),
+        ({"llm_config": {"config_list": [{"model": "m", "API-Key": "sk-secret"}]}}, "did you mean 'api_key'?"),
         ({"llm_config": 3}, "llm_config is not valid"),
         ({"llm_config": False}, "could answer nothing"),
         ({}, "neither has the runner"),
