@@ -19,7 +19,7 @@ from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
 from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
-from ag2_parallel.gate.hedging import first_good, is_good
+from ag2_parallel.gate.hedging import count_beside, first_good, is_good
 from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
 from ag2_parallel.gate.off_loop import parsed_soon
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter, recorded_parts
@@ -219,7 +219,7 @@ class Call:
             reply.close()
 
     async def _send_twice(self, turn: Turn | FreeTurn, after: float) -> Head | None:
-        """The same where a slow request gets a copy; what the loser used is estimated."""
+        """The same where a slow request gets a copy; what both used is counted."""
 
         def copy() -> Coroutine[Any, Any, Head | None] | None:
             other = None if self._stream is not None else turn.copy()
@@ -229,11 +229,14 @@ class Call:
             self._events.hedged(after)
             return other.around(self._send(other))
 
-        head, losers = await first_good(lambda: turn.raced(self._send(turn)), copy, after, is_good)
+        counts, *beside = await first_good(lambda: turn.raced(self._send(turn)), copy, after, is_good)
         self._copies = 0
-        if losers and self._request.metered:
-            self._tally.unreport(self._estimate())
-        return head
+        if self._request.metered:
+            for end in beside:
+                count_beside(end, self._tally, self._estimate)
+        if isinstance(counts, BaseException):
+            raise counts
+        return counts
 
     async def _pass_on(self, reply: Reply) -> None:
         """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""
