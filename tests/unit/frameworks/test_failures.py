@@ -13,6 +13,7 @@ import pytest
 from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
 from ag2_parallel.frameworks.failures import InvalidAnswerError, task_error
+from ag2_parallel.gate.failure import UnusableAnswerError
 from ag2_parallel.ports import Draft
 from ag2_parallel.redaction import Redactor
 
@@ -161,6 +162,14 @@ def test_a_connection_error_says_why():
     failed = openai.APIConnectionError(request=REQUEST)
     failed.__cause__ = httpx.ConnectError("[Errno 111] Connection refused")
     assert error_of(failed).message == "Connection error. (ConnectError: [Errno 111] Connection refused)"
+
+
+def test_an_answer_that_is_none_is_described_though_the_sdk_says_nothing_of_it():
+    failed = openai.APIConnectionError(request=REQUEST)
+    failed.__cause__ = UnusableAnswerError("http://h answered 200 with something that is not a JSON object: '<html>'")
+    error = error_of(failed)
+    assert error.kind == "invalid_answer"
+    assert "answered 200 with something that is not a JSON object: '<html>'" in error.message
 
 
 def test_secrets_are_masked_and_locals_are_not_shown():

@@ -59,6 +59,7 @@ def test_calls_that_went_before_a_limit_was_known_are_booked_once_it_is():
     [
         ("12", 12), ("1.5", 1.5), ("17ms", 0.017), ("6m0s", 360), ("1h2m3s", 3723), ("2d", 86_400),
         ("2026-03-01T12:00:30Z", 30), ("nonsense", 0), ("", 0), ("nan", 0), ("-3", 0), ("2026-03-01T12:00:30", 0),
+        (".5s", 0.5), ("1.2.3s", 0), (".s", 0), ("1..ms", 0),
     ],
 )  # fmt: skip
 def test_where_nothing_remains_calls_wait_for_the_reset(reset, seconds):
@@ -68,6 +69,12 @@ def test_where_nothing_remains_calls_wait_for_the_reset(reset, seconds):
     }  # fmt: skip
     limit.heard(headers, 100.0, TODAY)
     assert limit.ready_at(Need(), 100.0) == pytest.approx(100.0 + seconds, abs=0.2)
+
+
+def test_where_nothing_remains_of_an_unnamed_limit_calls_wait_too():
+    limit = Announced("a")
+    limit.heard({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "3s"}, 100.0, TODAY)
+    assert limit.ready_at(Need(), 100.0) == 103.0
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "lots", "", "inf", "nan"])
