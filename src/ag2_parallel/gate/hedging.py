@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from ag2_parallel.gate.failure import was_sent
 from ag2_parallel.gate.sse import parsed_object, usage_block
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
-    from typing import Any
 
     from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.wire import Head
@@ -96,7 +95,7 @@ async def first_good(
         after: Seconds until the copy is sent.
         good: Whether an answer is one.
     """
-    racing = [asyncio.ensure_future(send())]
+    racing: list[asyncio.Future[T]] = [asyncio.ensure_future(send())]
     chosen = racing[0]
     try:
         await asyncio.wait(racing, timeout=after)
@@ -107,7 +106,7 @@ async def first_good(
             await asyncio.wait(racing)
     finally:
         await _ended(racing)
-    return [_end(chosen), *(_end(each) for each in racing if each is not chosen)]
+    return [_end(each) for each in (chosen, *(other for other in racing if other is not chosen))]
 
 
 async def _first(racing: list[asyncio.Future[T]], good: Callable[[T], bool]) -> asyncio.Future[T] | None:
@@ -121,7 +120,7 @@ async def _first(racing: list[asyncio.Future[T]], good: Callable[[T], bool]) -> 
     return None
 
 
-def _end(one: asyncio.Future[T]) -> T | BaseException:
+def _end(one: asyncio.Future[Any]) -> Any:
     if one.cancelled():
         return asyncio.CancelledError()
     return one.exception() or one.result()
