@@ -25,7 +25,7 @@ from ag2_parallel.gate.off_loop import parsed_soon
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter, recorded_parts
 from ag2_parallel.gate.relay import Relay
 from ag2_parallel.gate.retry import GiveUp
-from ag2_parallel.gate.sse import EventStream, usage_block
+from ag2_parallel.gate.sse import EventStream, begins_events, usage_block
 from ag2_parallel.gate.verdict import verdict
 from ag2_parallel.gate.wire import Head, is_event_stream, whole
 from ag2_parallel.provider_errors import was_filtered
@@ -187,9 +187,8 @@ class Call:
             self._settle("refused")
             self.relay.fail(TaskStopped("budget"), at_once=True)
             return None
-        self._asked_usage = (
-            request.takes_usage and not self._doubted and request.endpoint not in attempt.shared.no_usage
-        )
+        known = self._doubted or request.endpoint in attempt.shared.no_usage
+        self._asked_usage = request.takes_usage and not known
         self._on_the_wire = True
         self._stream = None
         try:
@@ -212,8 +211,7 @@ class Call:
             attempt.side.owner.sign_of_life()
             turn.head_arrived(reply.status, reply.headers)
             if reply.status < _REDIRECT and (request.streamed or is_event_stream(reply)):
-                await self._pass_on(reply)
-                return None
+                return await self._pass_on(reply)
             return Head(reply.status, reply.headers, await whole(reply, attempt.side.owner.sign_of_life))
         finally:
             reply.close()
@@ -238,14 +236,17 @@ class Call:
             raise counts
         return counts
 
-    async def _pass_on(self, reply: Reply) -> None:
-        """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""
+    async def _pass_on(self, reply: Reply) -> Head | None:
+        """Hand a stream over as it comes: fails like any try until its first byte. What is none is returned whole."""
         if self._stream is not None:
             raise httpx.RemoteProtocolError("the stream of the request beside this one came first")
         events = self._stream = EventStream(strip_usage=self._asked_usage)
         chunk = await reply.next_chunk()
         if not chunk:
             raise httpx.RemoteProtocolError(f"{self._request.endpoint} answered with an empty stream")
+        if self._request.chat and not is_event_stream(reply) and not begins_events(chunk):
+            self._stream = None
+            return Head(reply.status, reply.headers, chunk + await whole(reply, self._attempt.side.owner.sign_of_life))
         if self._doubted:
             self._attempt.shared.no_usage.add(self._request.endpoint)  # without the question it works
         head = Head(reply.status, reply.headers, None)
@@ -259,9 +260,10 @@ class Call:
         except httpx.HTTPError as error:
             self._settle(type(error).__name__)
             self.relay.fail(error)
-            return
-        await self._pass_end(events.finish(), head)
-        self.relay.end()
+        else:
+            await self._pass_end(events.finish(), head)
+            self.relay.end()
+        return None
 
     async def _pass_end(self, chunk: bytes, head: Head) -> None:
         """The bytes with which a stream is complete: held back until it is counted and written down."""
@@ -325,10 +327,8 @@ class Call:
 
     async def _hand_over(self, failure: Failure, reason: str | None, tries: int) -> None:
         head = failure.final_head(reason)
-        if (
-            head is not None and not self._terms.last_entry
-        ):  # what the next entry answers comes after it in a replay too
-            await self._keep(head)
+        if head is not None and not self._terms.last_entry:
+            await self._keep(head)  # what the next entry answers comes after it in a replay too
         self._settle(str(failure.outcome.status or failure.outcome.reason))
         if head is None:
             self.relay.fail(failure.final_error(reason, tries))
