@@ -49,6 +49,9 @@ class Announced(Limit):
     def not_before(self, need: Need, priority: int, now: float) -> float:
         return self._until
 
+    def earliest(self, need: Need) -> float:
+        return max([self._until, *(limit.earliest(need) for limit in self._limits())])
+
     def take(self, need: Need, now: float) -> None:
         self._count(need, 1)
         for limit in self._limits():

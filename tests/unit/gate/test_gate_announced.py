@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ag2_parallel.gate.admission import Admission, Route
 from ag2_parallel.gate.announced import Announced
 from ag2_parallel.gate.estimate import AnswerLengths
 from ag2_parallel.gate.limits import Need
@@ -75,6 +76,17 @@ def test_where_nothing_remains_of_an_unnamed_limit_calls_wait_too():
     limit = Announced("a")
     limit.heard({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "3s"}, 100.0, TODAY)
     assert limit.ready_at(Need(), 100.0) == 103.0
+
+
+def test_who_waits_for_the_first_answer_is_refused_once_that_names_a_limit_for_which_there_is_no_time():
+    limit = Announced("a")
+    admission, route = Admission(), Route((limit,))
+    first = admission.ask(route, Need(), None, 100.0)
+    hasty, patient = admission.ask(route, Need(), 105.0, 100.0), admission.ask(route, Need(), None, 100.0)
+    limit.heard({"x-ratelimit-limit-requests": "1"}, 100.5, TODAY)
+    admission.done(first, None, 100.5)
+    assert admission.advance(100.5) == [hasty]
+    assert (hasty.state, patient.state) == ("refused", "waiting")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "lots", "", "inf", "nan"])
