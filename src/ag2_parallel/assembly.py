@@ -55,6 +55,9 @@ _log = logging.getLogger("ag2_parallel")
 _STARTS_AT_ONCE = 16
 """A thread holds the engine up until its agents are built: what the ones before it ask for goes in between."""
 
+_AHEAD = 2
+"""Tasks that are read from a source and have not ended, for each worker."""
+
 _LEFT_TO_WRITE = 0.2
 """Seconds after the grace that a stopped run waits for its journal."""
 
@@ -220,7 +223,7 @@ class ActiveRun(ReadableRun):
             self.run,
             partial(self._preparation.prepare, machinery),
             partial(self._preparation.is_prepared, machinery),
-            2 * workers,
+            _AHEAD * workers,
             open_ended=open_ended,
         )
         self._lag = LagWatch(machinery.engine, self.run.notices.warn)
@@ -320,6 +323,11 @@ class ActiveRun(ReadableRun):
                 self._submitted.finished()
             self.outlet.finish()
             self.leave()
+
+    def set_max_workers(self, count: int) -> None:
+        """Let `count` tasks run at once from now on, and read as far ahead as they need."""
+        self.run.set_max_workers(count)
+        self._feeder.widen(_AHEAD * count)
 
     def stop(self, reason: str, *, stop_running: bool) -> None:
         """Start nothing more and, if wanted, stop what runs."""

@@ -67,6 +67,8 @@ class RunHandle:
         self._paused = False
         self._submitted = active.start_open(lease.machinery)
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._let_go = False
         self._results: RunResults | None = None
 
     @property
@@ -85,7 +87,7 @@ class RunHandle:
 
         Raises:
             ConfigurationError: If the task cannot run; the run goes on without it.
-            Ag2ParallelError: If the results were asked for, or the run has ended.
+            Ag2ParallelError: If the results were asked for, or the run is being stopped or has ended.
         """
         return self._submitted.submit(task)
 
@@ -108,7 +110,7 @@ class RunHandle:
         given: Any = count
         if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MAX_WORKERS:
             raise ConfigurationError(f"max_workers: {count!r} is not a whole number from 1 to {MAX_WORKERS}")
-        self._active.run.set_max_workers(count)
+        self._active.set_max_workers(count)
 
     def cancel(self) -> None:
         """Stop the run: running tasks are cancelled, waiting ones skipped. Does not wait; see `results`."""
@@ -116,7 +118,10 @@ class RunHandle:
 
     def status(self) -> RunStatus:
         """Where the run stands now."""
-        return self._active.run.on_loop(self._status) if not self._active.outlet.finished else self._status()
+        with self._looking:  # the loop stays as long as somebody asks it
+            if not self._let_go and not self._active.outlet.finished:
+                return self._active.run.on_loop(self._status)
+        return self._status()
 
     def _status(self) -> RunStatus:
         run = self._active.run
@@ -139,8 +144,13 @@ class RunHandle:
         with self._lock:
             if self._results is None:
                 self._results = self._active.results(self._active.take_results())
+        self._leave_the_loop()
         self._lease.end()
         return self._checked(self._active, self._results)
+
+    def _leave_the_loop(self) -> None:
+        with self._looking:
+            self._let_go = True
 
     def __repr__(self) -> str:
         """The run and where it stands."""
@@ -168,6 +178,8 @@ class RunHandle:
         from ag2_parallel.streaming import end_run  # where it is used: importing the package stays cheap
 
         self.cancel()
+        self._active.outlet.wait_finished()
+        self._leave_the_loop()
         end_run(self._active, self._lease)
 
     def __del__(self) -> None:

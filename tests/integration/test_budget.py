@@ -221,6 +221,15 @@ class TestUnknownPrices:
         assert "house-14" in str(caught.value)
         assert server.ledger.count == 0
 
+    @pytest.mark.parametrize("price", [[-1, 1], [float("nan"), 1], [1, float("inf")]])
+    def test_a_price_that_would_never_add_up_is_none(self, price):
+        with ModelServer(TEN) as server:
+            with pytest.raises(ConfigurationError, match="price of model"):
+                runner(llm_config=server.llm_config(price=price), budget=Budget(max_cost=1)).run(
+                    [ParallelTask("t", "x")]
+                )
+            assert runner(llm_config=server.llm_config(price=price)).run([ParallelTask("t", "x")]).usage.cost is None
+
     def test_or_at_the_first_call_where_no_configuration_names_them(self):
         with ModelServer(TEN) as server:
             results = runner(budget=Budget(max_task_cost=1)).run(

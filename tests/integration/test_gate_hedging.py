@@ -2,6 +2,7 @@
 
 import threading
 
+import openai
 import pytest
 from gate_harness import FAST, HELLO, InThread, ask, client, harness, http_answer, raw_server
 from hypothesis import given
@@ -169,3 +170,43 @@ def test_of_two_streams_that_nobody_asked_for_the_first_is_handed_over_whole(eng
         response = sent.post(f"{server.url}/v1/chat/completions", json={"model": "m", "messages": HELLO})
         assert any(response.content == STREAM % (number * long) for number in (b"1", b"2"))
         assert len(server.requests) == 2
+
+
+def at_once(*replies):
+    """The first request and its copy are answered when both are there."""
+    both_there = threading.Barrier(2)
+
+    def reply(request):
+        both_there.wait(20)
+        return replies[request.number]
+
+    return reply
+
+
+def test_two_whole_answers_are_both_counted(engine):
+    reply = at_once(Reply("a", usage=(10, 5)), Reply("b", usage=(10, 5)))
+    for _ in range(5):
+        with ModelServer(reply) as server:
+            attempt = engine.attempt(limits=HEDGED)
+            ask(attempt, server)
+            usage = attempt.usage()
+            assert usage.calls + usage.unreported_calls == 2
+            assert usage.total_tokens == 15 * usage.calls
+
+
+@pytest.mark.parametrize(
+    "replies", [(Fault.reset(), Reply("b", usage=(10, 5))), (Reply("b", usage=(10, 5)), Fault.reset())]
+)
+def test_one_that_breaks_beside_an_answer_is_counted_too(engine, replies):
+    with ModelServer(at_once(*replies)) as server:
+        attempt = engine.attempt(limits=HEDGED)
+        assert ask(attempt, server).choices[0].message.content == "b"
+        assert (attempt.usage().calls, attempt.usage().unreported_calls) == (1, 1)
+
+
+def test_an_error_beside_a_broken_connection_costs_nothing(engine):
+    with ModelServer(at_once(Fault.status(400), Fault.reset())) as server:
+        attempt = engine.attempt(limits=HEDGED)
+        with pytest.raises(openai.BadRequestError):
+            ask(attempt, server)
+        assert attempt.usage().unreported_calls == 1

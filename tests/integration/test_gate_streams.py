@@ -184,6 +184,22 @@ def test_plain_json_in_answer_to_a_stream_request_is_passed_on_and_counted(engin
     assert attempt.usage().total_tokens == 4
 
 
+@pytest.mark.parametrize(
+    "page", [Fault.garbage(), Fault.garbage("<html>busy</html>", "text/html")], ids=["text", "page"]
+)
+def test_what_is_no_stream_and_no_json_is_tried_again(engine, page):
+    with ModelServer([page, Reply("a b", usage=(9, 2))]) as server:
+        attempt = engine.attempt()
+        assert text(ask(attempt, server, stream=True)) == "a b"
+        assert server.ledger.count == 2
+        assert (attempt.usage().total_tokens, attempt.usage().unreported_calls) == (11, 1)
+
+
+def test_a_stream_of_another_content_type_is_a_stream(engine, raw):
+    raw.answer = http_answer(TEXT_EVENT + USAGE_EVENT + b"data: [DONE]\n\n", content_type="text/plain")
+    assert text(ask(engine.attempt(), raw, stream=True)) == "hello there"
+
+
 def test_an_error_in_answer_to_a_stream_request_is_the_sdks_error(engine):
     with ModelServer(Fault.status(401)) as server, pytest.raises(openai.AuthenticationError):
         client(engine.attempt(), server).chat.completions.create(model="m", messages=HELLO, stream=True)

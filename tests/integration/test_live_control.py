@@ -1,7 +1,9 @@
 """P2, P8: a run that is looked after while it goes on, and its merged stream of events."""
 
 import asyncio
+import contextlib
 import json
+import sys
 import threading
 
 import pytest
@@ -77,6 +79,69 @@ class TestHandle:
         assert handle.results().ok
         with pytest.raises(ConfigurationError):
             handle.set_max_workers(0)
+
+    def test_more_workers_read_further_ahead_in_a_source(self):
+        barrier = threading.Barrier(6)
+        tasks = (ParallelTask(f"t{i}", run=lambda ctx: barrier.wait(20)) for i in range(6))
+        with runner(max_workers=1).start(tasks) as handle:
+            handle.set_max_workers(6)
+        assert handle.results().ok
+
+    def test_a_run_that_is_being_stopped_takes_no_more_tasks(self):
+        started, go = threading.Event(), threading.Event()
+
+        def hold(ctx):
+            started.set()
+            go.wait(20)
+
+        handle = runner().start(named("holds", run=hold))
+        started.wait(20)
+        handle.cancel()
+        with pytest.raises(Ag2ParallelError, match="no more tasks"):
+            handle.submit({"name": "late", "run": ok})
+        go.set()
+        assert list(handle.results()) == ["holds"]
+
+    def test_every_future_is_done_however_the_run_is_cancelled_meanwhile(self):
+        for _ in range(10):
+            handle, futures, submitting = runner().start(), [], threading.Event()
+
+            def submit(handle=handle, futures=futures, submitting=submitting):
+                with contextlib.suppress(Ag2ParallelError):
+                    for number in range(1_000):
+                        futures.append(handle.submit({"name": f"t{number}", "run": ok}))
+                        submitting.set()
+
+            thread = threading.Thread(target=submit)
+            thread.start()
+            submitting.wait(20)
+            handle.cancel()
+            results = handle.results()
+            thread.join(20)
+            of_the_run = [f.result(20).name for f in futures if f.exception(20) is None]
+            assert of_the_run == list(results)
+
+    def test_the_status_can_be_asked_while_the_run_ends(self):
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            for _ in range(25):
+                handle, over, asked = runner().start(named("a")), threading.Event(), []
+
+                def ask(handle=handle, over=over, asked=asked):
+                    while not over.is_set():
+                        asked.append(handle.status())
+
+                threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+                for thread in threads:
+                    thread.start()
+                handle.results()
+                over.set()
+                for thread in threads:
+                    thread.join(20)
+                    assert not thread.is_alive()
+        finally:
+            sys.setswitchinterval(before)
 
     def test_cancel(self):
         started = threading.Event()

@@ -12,6 +12,7 @@ from provider_answers import ANSWERS, CONTEXT
 
 from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.frameworks.failures import task_error
+from ag2_parallel.gate.error_body import with_reason
 from ag2_parallel.gate.retry import answered
 from ag2_parallel.provider_errors import is_transient, provider_error, was_filtered
 from ag2_parallel.redaction import Redactor
@@ -113,6 +114,13 @@ def test_any_body_has_a_kind_and_what_is_permanent_is_never_transient(status, bo
     read = provider_error(status, body)
     assert read.kind in ERROR_KINDS
     assert not (read.transient and read.kind in PERMANENT_KINDS)
+
+
+@pytest.mark.parametrize("deep", ["[" * 60_000, '{"a":' * 12_000], ids=["lists", "objects"])
+def test_a_body_that_is_too_deep_to_be_read_is_text(deep):
+    assert provider_error(500, deep.encode()).kind == "provider"
+    assert provider_error(500, {"error": {"message": deep}}).transient
+    assert with_reason(deep.encode(), "why").endswith(b"(why)")
 
 
 def test_which_failed_calls_may_go_well_the_next_time():

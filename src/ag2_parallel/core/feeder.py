@@ -46,11 +46,14 @@ class Feeder:
         self._run = run
         self._prepare = prepare
         self._permits = threading.Semaphore(look_ahead)
+        self._look_ahead = look_ahead
+        self._widening = threading.Lock()
         self._is_prepared = is_prepared
         self._thread: threading.Thread | None = None
         self._wake_async: Callable[[], None] | None = None
         self._cancel_async: Callable[[], None] | None = None
-        self._stopped = False
+        self.stopped = False
+        """Whether nothing is read any more."""
         self.passes_by = False
         """Whether tasks are being read whose results stand, and none of those that will run is reached yet."""
         self._kept: deque[NewTask] = deque()
@@ -62,9 +65,17 @@ class Feeder:
         if self._wake_async is not None:
             self._wake_async()
 
+    def widen(self, look_ahead: int) -> None:
+        """Read so far ahead from now on; a smaller number than before changes nothing. Safe from any thread."""
+        with self._widening:
+            more = max(0, look_ahead - self._look_ahead)
+            self._look_ahead += more
+        for _ in range(more):
+            self.handed_out()
+
     def stop(self) -> None:
         """Read nothing more. A source that is stuck in its `next` is given up."""
-        self._stopped = True
+        self.stopped = True
         self.handed_out()
         if self._cancel_async is not None:
             self._cancel_async()
@@ -72,7 +83,7 @@ class Feeder:
     @property
     def finished(self) -> bool:
         """Whether everything was read, or is given up."""
-        return self._stopped or self.done.is_set()
+        return self.stopped or self.done.is_set()
 
     def feed_list(self, tasks: Sequence[NewTask]) -> None:
         """Add all tasks at once, and start them when what they need is prepared."""
@@ -110,7 +121,7 @@ class Feeder:
         """
         if threading.current_thread() is self._thread and not self.done.is_set():
             raise Ag2ParallelError("the run's own source of tasks cannot submit tasks: yield them")
-        while not self.done.wait(_LOOK) and not self._stopped:
+        while not self.done.wait(_LOOK) and not self.stopped:
             pass
 
     def close(self) -> None:
@@ -120,7 +131,7 @@ class Feeder:
 
     def failed(self, error: BaseException) -> None:
         """The source, or what its tasks need, raised: the run ends with it."""
-        if self._stopped and isinstance(error, asyncio.CancelledError):
+        if self.stopped and isinstance(error, asyncio.CancelledError):
             return  # our own
         self.error = self.error or error
         self._run.stop("source_error", stop_running=False)
@@ -137,7 +148,7 @@ class Feeder:
     def _feed_source(self, source: Iterable[Any], intake: LazyIntake) -> None:
         iterator = iter(source)
         try:
-            while self._permits.acquire() and not self._stopped:
+            while self._permits.acquire() and not self.stopped:
                 try:
                     item = next(iterator)
                 except StopIteration:
@@ -150,7 +161,7 @@ class Feeder:
                 close()
 
     def _take(self, item: Any, intake: LazyIntake) -> None:
-        if self._stopped:
+        if self.stopped:
             return
         new = intake.next(item)
         self.passes_by = new.kept is not None
@@ -195,7 +206,7 @@ class Feeder:
         iterator: Any = None
         try:
             iterator = aiter(source)
-            while await self._permitted(woken) and not self._stopped:
+            while await self._permitted(woken) and not self.stopped:
                 try:
                     item = await anext(iterator)
                 except StopAsyncIteration:

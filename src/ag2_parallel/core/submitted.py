@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.errors import Ag2ParallelError
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from ag2_parallel.results import ParallelTaskResult
 
 
+_NO_MORE: Final = "the run takes no more tasks: its results were asked for, or it was stopped, or it has ended"
+
+
 class Submitted:
     """The open input of a run. Safe from any thread."""
 
@@ -25,6 +29,7 @@ class Submitted:
         self._intake = intake
         self._spawn = spawn
         self._lock = threading.Lock()
+        self._ending = threading.Lock()  # of its own: the end does not wait for what a task needs to be prepared
         self._futures: dict[int, Future[ParallelTaskResult]] = {}
         self._closed = False
         self._over = False
@@ -34,16 +39,19 @@ class Submitted:
 
         Raises:
             ConfigurationError: If the task cannot run; the run goes on without it.
-            Ag2ParallelError: If the input was closed.
+            Ag2ParallelError: If the input was closed, or the run is being stopped.
         """
         self._feeder.wait_done()
         with self._lock:
-            if self._closed or self._over:
-                raise Ag2ParallelError("the run takes no more tasks: its results were asked for, or it has ended")
+            if self._closed or self._feeder.stopped:
+                raise Ag2ParallelError(_NO_MORE)
             new = self._intake.checked(item)
             future: Future[ParallelTaskResult] = Future()
             future.set_running_or_notify_cancel()  # a task is cancelled with its run, not through its future
-            self._futures[new.scheduled.index] = future
+            with self._ending:
+                if self._over:
+                    raise Ag2ParallelError(_NO_MORE)
+                self._futures[new.scheduled.index] = future
             self._feeder.feed_one(new)
         return future
 
@@ -67,5 +75,9 @@ class Submitted:
             self._feeder.close()
 
     def finished(self) -> None:
-        """The run has ended."""
-        self._over = True
+        """The run has ended: what was submitted in the moment in which it stopped is no part of it."""
+        with self._ending:
+            self._over = True
+            left, self._futures = self._futures, {}
+        for future in left.values():
+            self._spawn(partial(future.set_exception, Ag2ParallelError(_NO_MORE)))

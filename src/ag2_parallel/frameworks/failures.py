@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 _LONGEST_TRACEBACK: Final = 40_000
 _MARGIN: Final = 2_000
-"""Longer than keys are."""
-"""Characters of a traceback that are kept, from both ends."""
+"""Characters of a traceback that are kept, from both ends; a margin longer than keys are."""
 
 _DEEPEST: Final = 40
 """Links of a chain of causes that are looked at."""
 
 _ANSWERS: Final = ("body", "details", "json_body", "error")
 """Attributes in which SDKs keep the answer: most, google-genai, together, ollama."""
+
+_OF_THE_GATE: Final = frozenset({"rate_limit", "invalid_answer"})
+"""What the gate finds by itself: SDKs say no more of it than that a connection failed."""
 
 _SIGNAL_HINT: Final = (
     "signal handlers can only be set in the main thread, and tasks run in worker threads: "
@@ -246,7 +248,7 @@ def _message(shown: BaseException, cause: BaseException, kind: str) -> str:
     if kind == "context_length" and (tokens := _answer(cause).tokens) is not None:
         return f"{text} ({tokens})"
     deepest = list(_chain(cause))[-1]
-    telling = kind == "connection" or getattr(deepest, "kind", None) == "rate_limit"  # a limit of the gate
+    telling = kind == "connection" or getattr(deepest, "kind", None) in _OF_THE_GATE
     if telling and deepest is not shown and (why := _text(deepest)) and why not in text:
         server = _server(shown) if kind == "connection" else ""
         return f"{text} ({server and f'{server}: '}{type(deepest).__name__}: {why})"

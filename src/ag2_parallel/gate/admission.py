@@ -123,8 +123,8 @@ class Admission:
         return ticket
 
     def advance(self, now: float) -> list[Ticket]:
-        """Let go whoever may go now."""
-        granted: list[Ticket] = []
+        """Let go whoever may go now, and refuse who is next and cannot go in time any more: the tickets of both."""
+        decided: list[Ticket] = []
         closed: set[Limit] = set()
         wake = NOT_KNOWN
         heads = [(-route.priority, first.serial, first) for route in self._routes if (first := route.first())]
@@ -132,6 +132,11 @@ class Admission:
         while heads:
             _, _, ticket = heappop(heads)
             route = ticket.route
+            if self._cannot_go_in_time(ticket):
+                self._refuse(ticket)
+                decided.append(ticket)
+                self._push_first(route, heads)
+                continue
             if not closed.isdisjoint(route.limits):
                 route.held_up_by = next(limit for limit in route.limits if limit in closed)
                 continue
@@ -142,11 +147,10 @@ class Admission:
             self._depart(ticket)
             ticket.cause = ticket.cause or route.held_up_by
             self._grant(ticket, now)
-            granted.append(ticket)
-            if (following := route.first()) is not None:
-                heappush(heads, (-route.priority, following.serial, following))
+            decided.append(ticket)
+            self._push_first(route, heads)
         self.wake_at = None if wake == NOT_KNOWN else wake
-        return granted
+        return decided
 
     def leave(self, ticket: Ticket) -> None:
         """A call is cut while it waits, or was let go and not sent: it gives its place or its share back."""
@@ -170,8 +174,7 @@ class Admission:
         for route in [route for route in self._routes if limit in route.limits]:
             for ticket in list(route.line):
                 if ticket.state == "waiting" and self._too_late(ticket, (limit,), now):
-                    self._depart(ticket)
-                    ticket.state = "refused"
+                    self._refuse(ticket)
                     late.append(ticket)
         return late
 
@@ -201,6 +204,27 @@ class Admission:
                 ticket.cause, ticket.until = limit, at
                 return True
         return False
+
+    @staticmethod
+    def _cannot_go_in_time(ticket: Ticket) -> bool:
+        """Whether the first of a line has more to wait for than when it came: answers used more than was thought."""
+        if ticket.latest is None:
+            return False
+        for limit in ticket.route.limits:
+            at = limit.earliest(ticket.need)
+            if at > ticket.latest:
+                ticket.cause, ticket.until = limit, at
+                return True
+        return False
+
+    def _refuse(self, ticket: Ticket) -> None:
+        self._depart(ticket)
+        ticket.state = "refused"
+
+    @staticmethod
+    def _push_first(route: Route, heads: list[tuple[int, int, Ticket]]) -> None:
+        if (first := route.first()) is not None:
+            heappush(heads, (-route.priority, first.serial, first))
 
     def _depart(self, ticket: Ticket) -> None:
         """A ticket stops waiting."""

@@ -24,7 +24,7 @@ _FORMS: Final = (
     "x-ratelimit-{field}-{what}",
     "anthropic-ratelimit-{what}-{field}",
 )
-_DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
+_DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+\.?\d*|\.\d+)s)?(?:(\d+\.?\d*|\.\d+)ms)?")
 
 
 class Announced(Limit):
@@ -48,6 +48,9 @@ class Announced(Limit):
 
     def not_before(self, need: Need, priority: int, now: float) -> float:
         return self._until
+
+    def earliest(self, need: Need) -> float:
+        return max([self._until, *(limit.earliest(need) for limit in self._limits())])
 
     def take(self, need: Need, now: float) -> None:
         self._count(need, 1)
@@ -79,8 +82,8 @@ class Announced(Limit):
                 self.tokens = TokenLimit(self.name, limit / _PER)
                 self.tokens.take(self._need, now)  # each call gives back what it did not use
             self.tokens.pacer.rate = limit / _PER
-        for what, announced in found.items():
-            if announced is not None and _number(headers, what, "remaining", least=0.0) == 0:
+        for what in found:
+            if _number(headers, what, "remaining", least=0.0) == 0:
                 self._until = max(self._until, now + _reset(headers, what, today))
 
     def _count(self, need: Need, sign: int) -> None:

@@ -19,13 +19,13 @@ from ag2_parallel.errors import TaskStopped
 from ag2_parallel.gate.call_events import CallEvents
 from ag2_parallel.gate.call_span import CallSpan
 from ag2_parallel.gate.failure import Failure, broken, refused, unusable, was_sent
-from ag2_parallel.gate.hedging import first_good, is_good
+from ag2_parallel.gate.hedging import count_beside, first_good, is_good
 from ag2_parallel.gate.meter import BYTES_PER_TOKEN, CallTally, usage_of
 from ag2_parallel.gate.off_loop import parsed_soon
 from ag2_parallel.gate.recorder import Recorder, emptied_by_filter, recorded_parts
 from ag2_parallel.gate.relay import Relay
 from ag2_parallel.gate.retry import GiveUp
-from ag2_parallel.gate.sse import EventStream, usage_block
+from ag2_parallel.gate.sse import EventStream, begins_events, usage_block
 from ag2_parallel.gate.verdict import verdict
 from ag2_parallel.gate.wire import Head, is_event_stream, whole
 from ag2_parallel.provider_errors import was_filtered
@@ -187,9 +187,8 @@ class Call:
             self._settle("refused")
             self.relay.fail(TaskStopped("budget"), at_once=True)
             return None
-        self._asked_usage = (
-            request.takes_usage and not self._doubted and request.endpoint not in attempt.shared.no_usage
-        )
+        known = self._doubted or request.endpoint in attempt.shared.no_usage
+        self._asked_usage = request.takes_usage and not known
         self._on_the_wire = True
         self._stream = None
         try:
@@ -212,14 +211,13 @@ class Call:
             attempt.side.owner.sign_of_life()
             turn.head_arrived(reply.status, reply.headers)
             if reply.status < _REDIRECT and (request.streamed or is_event_stream(reply)):
-                await self._pass_on(reply)
-                return None
+                return await self._pass_on(reply)
             return Head(reply.status, reply.headers, await whole(reply, attempt.side.owner.sign_of_life))
         finally:
             reply.close()
 
     async def _send_twice(self, turn: Turn | FreeTurn, after: float) -> Head | None:
-        """The same where a slow request gets a copy; what the loser used is estimated."""
+        """The same where a slow request gets a copy; what both used is counted."""
 
         def copy() -> Coroutine[Any, Any, Head | None] | None:
             other = None if self._stream is not None else turn.copy()
@@ -229,20 +227,26 @@ class Call:
             self._events.hedged(after)
             return other.around(self._send(other))
 
-        head, losers = await first_good(lambda: turn.raced(self._send(turn)), copy, after, is_good)
+        counts, *beside = await first_good(lambda: turn.raced(self._send(turn)), copy, after, is_good)
         self._copies = 0
-        if losers and self._request.metered:
-            self._tally.unreport(self._estimate())
-        return head
+        if self._request.metered:
+            for end in beside:
+                count_beside(end, self._tally, self._estimate)
+        if isinstance(counts, BaseException):
+            raise counts
+        return counts
 
-    async def _pass_on(self, reply: Reply) -> None:
-        """Hand a stream over as it comes. Fails like any try until its first byte, and never after."""
+    async def _pass_on(self, reply: Reply) -> Head | None:
+        """Hand a stream over as it comes: fails like any try until its first byte. What is none is returned whole."""
         if self._stream is not None:
             raise httpx.RemoteProtocolError("the stream of the request beside this one came first")
         events = self._stream = EventStream(strip_usage=self._asked_usage)
         chunk = await reply.next_chunk()
         if not chunk:
             raise httpx.RemoteProtocolError(f"{self._request.endpoint} answered with an empty stream")
+        if self._request.chat and not is_event_stream(reply) and not begins_events(chunk):
+            self._stream = None
+            return Head(reply.status, reply.headers, chunk + await whole(reply, self._attempt.side.owner.sign_of_life))
         if self._doubted:
             self._attempt.shared.no_usage.add(self._request.endpoint)  # without the question it works
         head = Head(reply.status, reply.headers, None)
@@ -256,9 +260,10 @@ class Call:
         except httpx.HTTPError as error:
             self._settle(type(error).__name__)
             self.relay.fail(error)
-            return
-        await self._pass_end(events.finish(), head)
-        self.relay.end()
+        else:
+            await self._pass_end(events.finish(), head)
+            self.relay.end()
+        return None
 
     async def _pass_end(self, chunk: bytes, head: Head) -> None:
         """The bytes with which a stream is complete: held back until it is counted and written down."""
@@ -322,10 +327,8 @@ class Call:
 
     async def _hand_over(self, failure: Failure, reason: str | None, tries: int) -> None:
         head = failure.final_head(reason)
-        if (
-            head is not None and not self._terms.last_entry
-        ):  # what the next entry answers comes after it in a replay too
-            await self._keep(head)
+        if head is not None and not self._terms.last_entry:
+            await self._keep(head)  # what the next entry answers comes after it in a replay too
         self._settle(str(failure.outcome.status or failure.outcome.reason))
         if head is None:
             self.relay.fail(failure.final_error(reason, tries))

@@ -28,7 +28,7 @@ def with_reason(body: bytes, reason: str) -> bytes:
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

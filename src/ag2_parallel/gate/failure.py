@@ -132,6 +132,6 @@ def unusable(head: Head, endpoint: str, redactor: Redactor) -> Failure:
     return Failure(Outcome(kind="invalid_answer", transient=True, reason="an answer that is not JSON"), error=error)
 
 
-def was_sent(error: Exception) -> bool:
+def was_sent(error: BaseException) -> bool:
     """Whether the server may have received the request, and charge for it."""
     return not isinstance(error, _NEVER_SENT)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from ag2_parallel.gate.failure import was_sent
+from ag2_parallel.gate.sse import parsed_object, usage_block
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
-    from typing import Any
 
+    from ag2_parallel.gate.meter import CallTally
     from ag2_parallel.gate.wire import Head
 
 T = TypeVar("T")
@@ -65,16 +68,26 @@ def is_good(head: Head | None) -> bool:
     return head is None or head.status < _ERROR
 
 
+def count_beside(end: Head | BaseException | None, tally: CallTally, estimate: Callable[[int], int]) -> None:
+    """Count the one of two requests that does not count as the answer; what a server refused is not charged for."""
+    if isinstance(end, BaseException):
+        if was_sent(end):
+            tally.unreport(estimate(0))
+    elif end is not None and end.status < _ERROR:
+        body = end.body or b""
+        tally.answer(usage_block(parsed_object(body)), lambda: estimate(len(body)))
+
+
 async def first_good(
     send: Callable[[], Coroutine[Any, Any, T]],
     copy: Callable[[], Coroutine[Any, Any, T] | None],
     after: float,
     good: Callable[[T], bool],
-) -> tuple[T, int]:
-    """The first good answer to a request or to its copy, else what the request itself came to; the loser is cancelled.
+) -> list[T | BaseException]:
+    """What a request and its copy came to: the first good answer, else the request's own end; then the other's.
 
-    Returns:
-        The answer, and how many requests were cancelled for it.
+    An end is an answer, or the exception in its place: `CancelledError` for the one that is cut because the
+    other was good.
 
     Args:
         send: Sends the request.
@@ -82,31 +95,40 @@ async def first_good(
         after: Seconds until the copy is sent.
         good: Whether an answer is one.
     """
-    first = asyncio.ensure_future(send())
-    racing: set[asyncio.Future[T]] = {first}
+    racing: list[asyncio.Future[T]] = [asyncio.ensure_future(send())]
+    chosen = racing[0]
     try:
         await asyncio.wait(racing, timeout=after)
-        if not first.done() and (second := copy()) is not None:
-            racing.add(asyncio.ensure_future(second))
-            pending = set(racing)
-            while pending:
-                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                for each in done:
-                    if each.exception() is None and good(each.result()):
-                        return each.result(), len(pending)
-        return await first, 0
+        if not racing[0].done() and (second := copy()) is not None:
+            racing.append(asyncio.ensure_future(second))
+            chosen = await _first(racing, good) or chosen
+        else:
+            await asyncio.wait(racing)
     finally:
         await _ended(racing)
+    return [_end(each) for each in (chosen, *(other for other in racing if other is not chosen))]
 
 
-async def _ended(racing: set[asyncio.Future[T]]) -> None:
+async def _first(racing: list[asyncio.Future[T]], good: Callable[[T], bool]) -> asyncio.Future[T] | None:
+    """The first that is answered well, None if none is."""
+    pending = set(racing)
+    while pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for each in racing:
+            if each in done and each.exception() is None and good(each.result()):
+                return each
+    return None
+
+
+def _end(one: asyncio.Future[Any]) -> Any:
+    if one.cancelled():
+        return asyncio.CancelledError()
+    return one.exception() or one.result()
+
+
+async def _ended(racing: list[asyncio.Future[T]]) -> None:
     """Cancel those that still run, and see them end: their connections are closed then."""
-    left = [each for each in racing if not each.done()]
-    for each in left:
-        each.cancel()
-    waiting: list[Awaitable[T]] = [*left]
-    if waiting:
-        await asyncio.gather(*waiting, return_exceptions=True)
     for each in racing:
-        if not each.cancelled():
-            each.exception()  # seen: the loop need not complain
+        each.cancel()
+    waiting: list[Awaitable[T]] = [*racing]
+    await asyncio.gather(*waiting, return_exceptions=True)

@@ -46,6 +46,10 @@ class Limit:
         """The earliest time at which a call that joins the queue now can possibly go."""
         return AT_ONCE
 
+    def earliest(self, need: Need) -> float:
+        """The earliest time at which the first of the queue can possibly go."""
+        return AT_ONCE
+
     def kept_for(self, need: Need) -> float:
         """Seconds for which it is kept free for a call that waits for another limit: by so much others delay it."""
         return 0.5
@@ -89,7 +93,10 @@ class RequestLimit(Limit):
         return 1 / self.pacer.rate
 
     def not_before(self, need: Need, priority: int, now: float) -> float:
-        return max(now, self.pacer.ready_at(1.0)) + self.ahead(priority) / self.pacer.rate
+        return max(now, self.earliest(need)) + self.ahead(priority) / self.pacer.rate
+
+    def earliest(self, need: Need) -> float:
+        return self.pacer.ready_at(1.0)
 
     def take(self, need: Need, now: float) -> None:
         self.pacer.take(1.0, now)
@@ -115,8 +122,10 @@ class TokenLimit(Limit):
         return need.tokens / self.pacer.rate
 
     def not_before(self, need: Need, priority: int, now: float) -> float:
-        sure = self.pacer.ready_at(need.tokens) - self._may_come_back / self.pacer.rate
-        return max(now, sure) + self.ahead(priority) / self.pacer.rate
+        return max(now, self.earliest(need)) + self.ahead(priority) / self.pacer.rate
+
+    def earliest(self, need: Need) -> float:
+        return self.pacer.ready_at(need.tokens) - self._may_come_back / self.pacer.rate
 
     def cost(self, need: Need) -> int:
         return need.sure

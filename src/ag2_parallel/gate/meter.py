@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from ag2_parallel.usage import Usage
@@ -138,6 +139,6 @@ def _sum(tallies: list[CallTally]) -> Usage:
 def _count(block: Mapping[str, Any], *names: str) -> int:
     for name in names:
         value = block.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < inf:
             return int(value)
     return 0

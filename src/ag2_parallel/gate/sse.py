@@ -14,6 +14,8 @@ _TEXT: Final = re.compile(
 _NO_CHOICES: Final = re.compile(rb'"choices"\s*:\s*\[\s*\]')
 _FILTERED: Final = re.compile(rb'"finish_reason"\s*:\s*"content_filter')
 _DONE: Final = re.compile(rb"(?m)^data:\s*\[DONE\]|^event:\s*(?:response\.completed|message_stop)\b")
+_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+
 _LONGEST_EVENT: Final = 8 * 2**20
 """An "event" past this is none: its bytes pass on unread, and memory stays bounded."""
 
@@ -83,6 +85,12 @@ class EventStream:
             return True
         self.usage = usage
         return not (self._strip and _NO_CHOICES.search(event))
+
+
+def begins_events(start: bytes) -> bool:
+    """Whether the first bytes of an answer may be those of events, whatever its content type says."""
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return any(text.startswith(field) or field.startswith(text) for field in _FIELDS)
 
 
 def _usage_of(event: bytes) -> dict[str, Any] | None:

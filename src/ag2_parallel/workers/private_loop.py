@@ -5,8 +5,8 @@ so a thousand attempts would need three thousand before doing anything. Most cor
 wait for timers, for other threads and for the gate, and that needs none: `_LazySelector` waits on a
 condition, and becomes a real selector when the first file is registered.
 
-It relies on three hooks of `asyncio.SelectorEventLoop` (`_make_self_pipe`, `_close_self_pipe`,
-`_write_to_self`) that are the same in CPython 3.11 to 3.13; a test watches over them.
+It relies on hooks of `asyncio.SelectorEventLoop` (`_make_self_pipe`, `_close_self_pipe`, `_write_to_self`,
+`_asyncgen_firstiter_hook`) that are the same in CPython 3.11 to 3.13; tests watch over them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import contextlib
 import selectors
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ag2_parallel.workers.daemon_threads import DaemonExecutor, DaemonThreads
 
@@ -76,8 +77,26 @@ class PrivateLoop(asyncio.SelectorEventLoop):
     def __init__(self, threads: DaemonThreads) -> None:
         """Blocking calls of `asyncio.to_thread` run on `threads`."""
         self._lazy = _LazySelector()
+        self._begun: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
         super().__init__(self._lazy)
         self.set_default_executor(DaemonExecutor(threads))
+
+    def _asyncgen_firstiter_hook(self, agen: Any) -> None:
+        super()._asyncgen_firstiter_hook(agen)  # type: ignore[misc]
+        self._begun[agen] = None
+
+    async def shutdown_asyncgens(self) -> None:
+        """Close the generators that were left half way: the outer ones first, which close those inside them.
+
+        Asyncio closes all at once; where one is a context inside another, that fails, and is complained of.
+        """
+        for agen in list(self._begun):
+            try:
+                await agen.aclose()
+            except Exception as error:
+                message = f"an error occurred during closing of asynchronous generator {agen!r}"
+                self.call_exception_handler({"message": message, "exception": error, "asyncgen": agen})
+        await super().shutdown_asyncgens()
 
     def _make_self_pipe(self) -> None:
         """Put off until a file is watched, when waking up needs a descriptor."""

@@ -91,3 +91,23 @@ def test_one_observer_that_wants_everything_is_enough():
     broadcast.emit(TaskReported, message="told")
     broadcast.close(10)
     assert [event.message for event in seen] == ["told"]
+
+
+def test_an_observer_that_has_any_attribute_is_told_everything():
+    class Anything:
+        """As the stand-ins of mocking libraries are."""
+
+        def __init__(self):
+            self.seen = []
+
+        def __getattr__(self, name):
+            return Anything()
+
+        def __call__(self, event):
+            self.seen.append(event)
+
+    observer = Anything()
+    broadcast = Broadcast([observer], "r")
+    broadcast.emit(RunWarning, message="careful")
+    broadcast.close(10)
+    assert [event.message for event in observer.seen] == ["careful"]

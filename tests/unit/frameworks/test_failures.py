@@ -13,6 +13,7 @@ import pytest
 from ag2_parallel.error_kinds import ERROR_KINDS, PERMANENT_KINDS
 from ag2_parallel.errors import ConfigurationError, NotSerializableError, SharedAgentError, TaskStopped
 from ag2_parallel.frameworks.failures import InvalidAnswerError, task_error
+from ag2_parallel.gate.failure import UnusableAnswerError
 from ag2_parallel.ports import Draft
 from ag2_parallel.redaction import Redactor
 
@@ -180,6 +181,14 @@ def test_a_missing_page_says_where_it_was_asked_for():
     assert error_of(there).message == "Error code: 404 (POST http://localhost/v1/chat/completions)"
     unknown = answered(openai.NotFoundError, 404, message="Error code: 404 - model 'x' not found")
     assert error_of(unknown).message == "Error code: 404 - model 'x' not found"
+
+
+def test_an_answer_that_is_none_is_described_though_the_sdk_says_nothing_of_it():
+    failed = openai.APIConnectionError(request=REQUEST)
+    failed.__cause__ = UnusableAnswerError("http://h answered 200 with something that is not a JSON object: '<html>'")
+    error = error_of(failed)
+    assert error.kind == "invalid_answer"
+    assert "answered 200 with something that is not a JSON object: '<html>'" in error.message
 
 
 def test_secrets_are_masked_and_locals_are_not_shown():

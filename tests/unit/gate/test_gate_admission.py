@@ -123,6 +123,17 @@ def test_a_pause_refuses_those_in_the_queue_who_cannot_wait_so_long():
     assert admission.ask(route, NEED, None, 0.3).state == "waiting", "a day is nonsense, and not for all"
 
 
+def test_who_is_next_is_refused_once_answers_used_so_much_that_it_cannot_go_in_time():
+    admission, route = queue(TokenLimit("t", 100))
+    first = admission.ask(route, Need(100, 10), None, 0.0)
+    hasty, patient = admission.ask(route, Need(100, 10), 5.0, 0.0), admission.ask(route, Need(100, 10), 50.0, 0.0)
+    assert (hasty.state, admission.advance(0.0)) == ("waiting", [])
+    admission.done(first, 1_000, 0.1)
+    assert admission.advance(0.1) == [hasty]
+    assert (hasty.state, hasty.until, patient.state) == ("refused", pytest.approx(10, abs=0.2), "waiting")
+    assert admission.advance(10.1) == [patient]
+
+
 @pytest.mark.parametrize("used", [5, 10, 400])
 def test_tokens_are_corrected_by_what_was_used(used):
     admission, route = queue(TokenLimit("t", 100))
@@ -155,6 +166,9 @@ class Machine(RuleBasedStateMachine):
 
     def note(self, tickets):
         for ticket in tickets:
+            if ticket.state == "refused":
+                assert ticket.until > ticket.latest
+                continue
             assert ticket.state == "granted"
             self.sent.append((self.now, ticket))
 

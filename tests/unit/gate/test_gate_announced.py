@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ag2_parallel.gate.admission import Admission, Route
 from ag2_parallel.gate.announced import Announced
 from ag2_parallel.gate.estimate import AnswerLengths
 from ag2_parallel.gate.limits import Need
@@ -59,6 +60,7 @@ def test_calls_that_went_before_a_limit_was_known_are_booked_once_it_is():
     [
         ("12", 12), ("1.5", 1.5), ("17ms", 0.017), ("6m0s", 360), ("1h2m3s", 3723), ("2d", 86_400),
         ("2026-03-01T12:00:30Z", 30), ("nonsense", 0), ("", 0), ("nan", 0), ("-3", 0), ("2026-03-01T12:00:30", 0),
+        (".5s", 0.5), ("1.2.3s", 0), (".s", 0), ("1..ms", 0),
     ],
 )  # fmt: skip
 def test_where_nothing_remains_calls_wait_for_the_reset(reset, seconds):
@@ -68,6 +70,23 @@ def test_where_nothing_remains_calls_wait_for_the_reset(reset, seconds):
     }  # fmt: skip
     limit.heard(headers, 100.0, TODAY)
     assert limit.ready_at(Need(), 100.0) == pytest.approx(100.0 + seconds, abs=0.2)
+
+
+def test_where_nothing_remains_of_an_unnamed_limit_calls_wait_too():
+    limit = Announced("a")
+    limit.heard({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "3s"}, 100.0, TODAY)
+    assert limit.ready_at(Need(), 100.0) == 103.0
+
+
+def test_who_waits_for_the_first_answer_is_refused_once_that_names_a_limit_for_which_there_is_no_time():
+    limit = Announced("a")
+    admission, route = Admission(), Route((limit,))
+    first = admission.ask(route, Need(), None, 100.0)
+    hasty, patient = admission.ask(route, Need(), 105.0, 100.0), admission.ask(route, Need(), None, 100.0)
+    limit.heard({"x-ratelimit-limit-requests": "1"}, 100.5, TODAY)
+    admission.done(first, None, 100.5)
+    assert admission.advance(100.5) == [hasty]
+    assert (hasty.state, patient.state) == ("refused", "waiting")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "lots", "", "inf", "nan"])

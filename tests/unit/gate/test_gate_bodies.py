@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ag2_parallel.gate.error_body import with_reason
 from ag2_parallel.gate.request import ModelRequest
-from ag2_parallel.gate.sse import EventStream
+from ag2_parallel.gate.sse import EventStream, begins_events
 
 
 def request(body, path="/v1/chat/completions", **options):
@@ -166,3 +166,14 @@ def test_no_byte_is_lost_or_changed(data, size):
     for strip in (True, False):
         events = EventStream(strip_usage=strip)
         assert b"".join(events.feed(part) for part in cut_up(data, size)) + events.finish() == data
+
+
+@pytest.mark.parametrize(
+    ("start", "may"),
+    [
+        (b"data: {}", True), (b"da", True), (b": ping", True), (b"\xef\xbb\xbf\r\nevent: x", True), (b"\n", True),
+        (b"{", False), (b"<html>", False), (b"not json", False), (b"dot", False),
+    ],
+)  # fmt: skip
+def test_how_a_stream_of_events_may_begin(start, may):
+    assert begins_events(start) is may

@@ -114,3 +114,10 @@ def test_the_table_is_loaded_once_and_beside():
     table.load(spawn)
     assert done.wait(30)
     assert len(started) == 1
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), -5, True, "7"])
+def test_what_is_no_number_of_tokens_counts_as_none(number):
+    meter = Meter()
+    meter.open("a", two_four).answer({"prompt_tokens": number, "completion_tokens": 3}, never)
+    assert (meter.usage().prompt_tokens, meter.usage().completion_tokens) == (0, 3)

@@ -1,6 +1,7 @@
 """The event loop of one attempt."""
 
 import asyncio
+import contextlib
 import os
 import threading
 
@@ -105,6 +106,50 @@ def test_finishing_cancels_what_is_left(threads):
     finish(loop, within=0.05)
     assert log == ["unwound", "swallowed"] or log == ["swallowed", "unwound"]
     assert loop.is_closed()
+
+
+def test_contexts_inside_each_other_that_were_left_half_way_are_closed_in_their_order(threads):
+    for _ in range(10):  # of generators that are closed at once chance says which is the first
+        loop, log, complaints = PrivateLoop(threads), [], []
+        loop.set_exception_handler(lambda _loop, about, complaints=complaints: complaints.append(about))
+
+        @contextlib.asynccontextmanager
+        async def scope(depth, log=log):
+            try:
+                if depth:
+                    async with scope(depth - 1):
+                        yield
+                else:
+                    yield
+            finally:
+                await asyncio.sleep(0)
+                log.append(depth)
+
+        half_way = scope(3)
+        loop.run_until_complete(half_way.__aenter__())
+        finish(loop, within=1)
+        assert log == [0, 1, 2, 3]
+        assert complaints == []
+
+
+def test_a_generator_that_breaks_when_it_is_closed_is_told_of(threads):
+    loop, complaints = PrivateLoop(threads), []
+    loop.set_exception_handler(lambda _loop, about: complaints.append(str(about["exception"])))
+
+    async def broken():
+        try:
+            yield
+        finally:
+            raise ValueError("cannot close")
+
+    half_way = broken()
+
+    async def begin():
+        await anext(half_way)
+
+    loop.run_until_complete(begin())
+    finish(loop, within=1)
+    assert complaints == ["cannot close"]
 
 
 def test_the_executor_hands_over_results_and_errors(threads):

@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ag2_parallel.frameworks.ag2.foreign_client import ForeignClient
+from ag2_parallel.frameworks.named_prices import named_price
 
 if TYPE_CHECKING:
     from ag2_parallel.ports import AttemptScope
@@ -66,12 +67,7 @@ def governed(config: Any, scope: AttemptScope, *, price: Price | None = None, di
 
 def price_of(config: Any) -> Price | None:
     """The price that a configuration names, as one number or as a pair."""
-    price = getattr(config, "price", None)
-    if isinstance(price, int | float):
-        return float(price), float(price)
-    if isinstance(price, list | tuple) and len(price) == 2:
-        return float(price[0]), float(price[1])
-    return None
+    return named_price(getattr(config, "price", None))
 
 
 class Way:

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import httpx
 
+from ag2_parallel.frameworks.named_prices import named_price
+
 ROUTED_API_TYPES: Final = frozenset({"openai", "azure", "deepseek", "openai_v2", "responses", "responses_v2"})
 """Providers whose AG2 client speaks through the `http_client` of its configuration entry."""
 
@@ -159,12 +161,7 @@ def remember_route(client: httpx.Client, route: Route) -> None:
 
 def price_of(entry: Any) -> Price | None:
     """The price that an entry names."""
-    price = getattr(entry, "price", None)
-    if isinstance(price, int | float):
-        return float(price), float(price)
-    if isinstance(price, list | tuple) and len(price) == 2:
-        return float(price[0]), float(price[1])
-    return None
+    return named_price(getattr(entry, "price", None))
 
 
 def without_tools(config: Any) -> Any:

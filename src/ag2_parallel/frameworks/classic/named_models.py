@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ag2_parallel.frameworks.classic.members import members_of
+from ag2_parallel.frameworks.named_prices import named_price
 
 if TYPE_CHECKING:
     from ag2_parallel.tasks import ParallelTask
@@ -33,7 +34,7 @@ def _models_of(config: Any) -> Iterator[tuple[str, str, bool]]:
     for entry in _entries(config):
         model = _field(entry, "model")
         if isinstance(model, str):
-            yield model, str(_field(entry, "base_url") or ""), _is_price(_field(entry, "price"))
+            yield model, str(_field(entry, "base_url") or ""), named_price(_field(entry, "price")) is not None
 
 
 def _entries(config: Any) -> list[Any]:
@@ -47,7 +48,3 @@ def _entries(config: Any) -> list[Any]:
 
 def _field(holder: Any, name: str) -> Any:
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
-
-
-def _is_price(price: Any) -> bool:
-    return isinstance(price, int | float) or (isinstance(price, list | tuple) and len(price) == 2)
