@@ -25,6 +25,9 @@ LONGEST_PAUSE: Final = 600.0
 _KIND_SAYS_ENOUGH: Final = frozenset({"authentication", "quota", "connection", "rate_limit", "timeout", "provider"})
 """Kinds whose messages differ from failure to failure though the cause is one."""
 
+_TYPE_SAYS_ENOUGH: Final = frozenset({"UnusableAnswerError"})
+"""The same of types: this one's message shows what the server sent in place of an answer."""
+
 _ENDPOINT: Final = re.compile(r"https?://[^\s/'\")]+|\b[\w-]+(?:\.[\w-]+)+:\d+\b|\blocalhost:\d+\b")
 
 _TASK_NAME: Final = re.compile(r'task (?:number \d+|"[^"]*")')
@@ -61,7 +64,7 @@ def cause_of(error: TaskError | None, stop_reason: str | None) -> Cause:
     """The cause of a failure; a time limit that was up has no error yet, and its name says which."""
     if error is None:
         return Cause("timeout", None, stop_reason or "", f"a task ran into its limit ({stop_reason})")
-    if error.kind in _KIND_SAYS_ENOUGH:
+    if error.kind in _KIND_SAYS_ENOUGH or error.type in _TYPE_SAYS_ENOUGH:
         text = " ".join(sorted(set(_ENDPOINT.findall(error.message))))
     else:
         text = f"{error.type}: {normalised(error.message)}"

@@ -144,8 +144,8 @@ class TestProbes:
             assert (circuit.state is State.PROBING) == (probing is not None)
 
 
-def error(message, kind="agent", **fields):
-    return TaskError(type="SomeError", message=message, kind=kind, **fields)
+def error(message, kind="agent", type_="SomeError", **fields):
+    return TaskError(type=type_, message=message, kind=kind, **fields)
 
 
 class TestCauses:
@@ -180,6 +180,13 @@ class TestCauses:
         assert of("x", kind="provider", status_code=500) == of("y", kind="provider", status_code=500)
         assert of("x", kind="provider", status_code=500) != of("x", kind="provider", status_code=503)
         assert of("x", kind="quota") != of("x", kind="authentication")
+
+    def test_what_a_server_sent_in_place_of_an_answer_is_no_cause_of_its_own(self):
+        def of(text):
+            return cause_of(error(text, "invalid_answer", "UnusableAnswerError"), "error")
+
+        assert of("http://a:80 answered 200 with '<p>busy'") == of("http://a:80 answered 200 with '{\"id\":'")
+        assert of("http://a:80 answered 200 with '<p>busy'") != of("http://b:80 answered 200 with '<p>busy'")
 
     def test_a_time_limit_has_a_cause_too(self):
         assert cause_of(None, "deadline") == cause_of(None, "deadline")
