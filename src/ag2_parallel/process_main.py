@@ -80,8 +80,10 @@ class WorkerMain:
     def __init__(self, sock: socket.socket) -> None:
         """Start the engine and say so."""
         self._machinery = Machinery(self._make_leases)
+        self._machinery.engine.ended = _cut_off
         self._leases: Leases | None = None
-        self._link = Link(sock, self._machinery.threads.run)
+        sock.set_inheritable(False)  # a program that takes this one's place would hold the wire and not speak
+        self._link = Link(sock, self._machinery.threads.run, _cut_off)
         self._runs: dict[str, ChildRun] = {}
         self._quitting = False
         self._loop = self._machinery.engine.loop
@@ -164,6 +166,11 @@ class WorkerMain:
             each.start()
         for each in closing:
             each.join(_CLOSING_TIME)
+
+
+def _cut_off() -> None:
+    """Nothing can be told any more: the parent has gone, or a task has closed files that are not its own."""
+    os._exit(1)
 
 
 class _OfficeWire:

@@ -186,8 +186,7 @@ class ChildRun:
         self._machinery.engine.post(partial(self._launch, key, order))
 
     def _refuse(self, key: wire.Key, error: TaskError | None, ended: str = "returned") -> None:
-        nothing = packed_left(Left([], [], {}, None, None, None, None))
-        self._link.send(wire.Ended(wire.Progress(key, nothing, Usage(), 0.0, None), ended, None, error))
+        self._link.send(_nothing_left(key, error, ended))
         self._machinery.engine.post(partial(self._over, key))
 
     def close(self) -> None:
@@ -260,9 +259,12 @@ class ChildRun:
 
     def _last_words(self, key: wire.Key, account: Account, outcome: AttemptOutcome) -> wire.Ended:
         """What the parent is told at the end of an attempt, of which nothing is needed then; on the writing thread."""
-        message = account.end(outcome)
-        self._backend.forget(key.index, key.attempt)
-        return message
+        try:
+            return account.end(outcome)
+        except BaseException as error:  # of what the user's code left behind: the parent waits for an end
+            return _nothing_left(key, plain_error(task_error(error, self._redactor, None)), outcome.ended)
+        finally:
+            self._backend.forget(key.index, key.attempt)
 
     def _over(self, key: wire.Key) -> None:
         self._accounts.pop(key, None)
@@ -296,6 +298,12 @@ class ChildRun:
         while not question.answered.wait(_LOOK):
             attempt.check()
         return question.text()
+
+
+def _nothing_left(key: wire.Key, error: TaskError | None, ended: str) -> wire.Ended:
+    """The end of an attempt of which nothing else is known."""
+    nothing = packed_left(Left([], [], {}, None, None, None, None))
+    return wire.Ended(wire.Progress(key, nothing, Usage(), 0.0, None), ended, None, error)
 
 
 def _check() -> None:

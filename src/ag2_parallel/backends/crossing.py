@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ag2_parallel.errors import NotSerializableError
+from ag2_parallel.errors import NotSerializableError, TaskStopped
 from ag2_parallel.results import plain
 from ag2_parallel.tasks import TASK_FIELDS
 
@@ -59,12 +59,45 @@ class Left(NamedTuple):
     spans: NewSpans = NewSpans()
 
 
-def dumped(value: Any) -> bytes:
-    """`value` as bytes; raises whatever stands against it."""
-    import cloudpickle  # with the first task that crosses
+class Unreadable(NamedTuple):
+    """Stands for an answer that cannot be read in the caller's process."""
 
-    made: bytes = cloudpickle.dumps(value, protocol=5)
-    return made
+    why: str
+
+
+def dumped(value: Any) -> bytes:
+    """`value` as bytes for a worker; raises whatever stands against it."""
+    from ag2_parallel.backends.home_classes import sent  # with the first task that crosses
+
+    with _only_errors():
+        return sent(value)
+
+
+def _dumped_back(value: Any) -> bytes:
+    """In a worker: `value` as bytes for the process above; raises whatever stands against it."""
+    from ag2_parallel.backends.home_classes import sent_back
+
+    with _only_errors():
+        return sent_back(value)
+
+
+@contextlib.contextmanager
+def _only_errors() -> Iterator[None]:
+    """What users' code raises is an obstacle, also where it is `SystemExit`; signals to this thread are none."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, TaskStopped):
+        raise
+    except BaseException as error:
+        raise pickle.PicklingError(in_words(error)) from error
+
+
+def in_words(error: BaseException) -> str:
+    """An error of users' code, which may have no words for itself."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def loaded(data: bytes) -> Any:
@@ -81,7 +114,9 @@ def packed_task(task: ParallelTask, upstream: Mapping[str, ParallelTaskResult]) 
     try:
         return dumped((task, dict(upstream)))
     except Exception as error:
-        text = problem(task) or f'task "{task.name}": a result it depends on cannot be sent to another process: {error}'
+        text = problem(task) or (
+            f'task "{task.name}": a result it depends on cannot be sent to another process: {in_words(error)}'
+        )
         raise NotSerializableError(text) from error
 
 
@@ -122,9 +157,17 @@ def option_problem(name: str, value: Any) -> str | None:
 def packed_left(left: Left) -> bytes:
     """What an attempt left, as it is or, where that cannot be sent, as plain data."""
     try:
-        return dumped(tuple(left))
+        return _dumped_back(tuple(left))
     except Exception:
-        return dumped((*(plain(value) for value in left[:-1]), left.spans))
+        return _dumped_back((*(_plain(value) for value in left[:-1]), left.spans))
+
+
+def _plain(value: Any) -> Any:
+    """The value as plain data, or empty where it cannot even be shown."""
+    try:
+        return plain(value)
+    except Exception:
+        return {} if isinstance(value, Mapping) else [] if isinstance(value, list) else None
 
 
 def unpacked_left(data: bytes) -> Left:
@@ -139,12 +182,12 @@ def packed_answer(task: str, answer: Answer) -> bytes:
         NotSerializableError: If its output cannot be sent; says what it is.
     """
     try:
-        return dumped(answer)
+        return _dumped_back(answer)
     except Exception as error:
         path, why = _culprit(answer.output, "output")
         text = (
             f'task "{task}": its output, of type {type(answer.output).__name__}, cannot be sent back from the worker process: '
-            f"{path} is the obstacle ({why or error}); return plain data"
+            f"{path} is the obstacle ({why or in_words(error)}); return plain data"
         )
         raise NotSerializableError(text) from error
 
@@ -155,11 +198,12 @@ def _culprit(value: Any, path: str, depth: int = 0) -> tuple[str, str]:
         dumped(value)
     except Exception as error:
         if depth < _DEEPEST:
-            for name, part in _parts(value):
-                found, text = _culprit(part, f"{path}{name}", depth + 1)
-                if text:
-                    return found, text
-        return path, f"{type(error).__name__}: {error}"
+            with contextlib.suppress(Exception):  # it does not show what it is made of
+                for name, part in _parts(value):
+                    found, text = _culprit(part, f"{path}{name}", depth + 1)
+                    if text:
+                        return found, text
+        return path, in_words(error)
     return path, ""
 
 

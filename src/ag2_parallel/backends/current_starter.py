@@ -55,13 +55,21 @@ class CurrentStarter:
 
     def start(self, sock: socket.socket, exited: Callable[[str], None]) -> Callable[[], None]:
         """See `Starter`."""
+        chosen = self._living()
+        try:
+            return chosen.start(sock, exited)
+        except OSError:
+            if chosen.alive or self._closed:
+                raise
+        return self._living().start(sock, exited)  # it ended in this moment
+
+    def _living(self) -> Starter:
         with self._lock:
             assert self._starter is not None
             if not self._starter.alive and not self._closed:
                 self._starter.close()
                 self._starter = self._make(self._preloaded)
-            chosen = self._starter
-        return chosen.start(sock, exited)
+            return self._starter
 
     def closing(self) -> None:
         """Nothing new is made from now on."""

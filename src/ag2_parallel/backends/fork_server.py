@@ -5,7 +5,7 @@ speaks lines of JSON with the parent; a request is one byte and, beside it, the 
 
     parent                     fork server
       F + socket ───────────►  fork ─► worker (reads its socket)
-      ◄───────── {"pid": n}
+      ◄───────── {"pid": n}                     or {"refused": why} where the system has no room for it
       ◄───────── {"exited": n, "status": s}     whenever a worker ends
 
 It ends with its parent, and takes the workers along.
@@ -38,8 +38,15 @@ _SIGNAL_AT_PARENTS_DEATH: Final = 1
 class ForkServer:
     """Forks workers until its parent has gone."""
 
-    def __init__(self, control: socket.socket, parent: int, work: Callable[[socket.socket], None]) -> None:
-        """`work` is what a worker does with its socket."""
+    def __init__(
+        self,
+        control: socket.socket,
+        parent: int,
+        work: Callable[[socket.socket], None],
+        fork: Callable[[], int] = os.fork,
+    ) -> None:
+        """`work` is what a worker does with its socket, `fork` makes its process."""
+        self._fork_process = fork
         self._control = control
         self._parent = parent
         self._work = work
@@ -91,7 +98,12 @@ class ForkServer:
 
     def _fork(self, descriptor: int) -> None:
         server = os.getpid()
-        pid = os.fork()
+        try:
+            pid = self._fork_process()
+        except OSError as error:  # for now: the workers that are there go on
+            os.close(descriptor)
+            self._tell({"refused": str(error)})
+            return
         if pid:
             os.close(descriptor)
             self._workers.add(pid)
@@ -103,6 +115,7 @@ class ForkServer:
             for end in (self._wake, self._woken):
                 os.close(end)
             self._control.close()
+            os.setsid()  # signals to a whole group, sent in one worker, are for that one alone
             die_with(server)
             self._work(socket.socket(fileno=descriptor))
         except BaseException:  # a worker must never go on as a second server

@@ -24,6 +24,7 @@ _MESSAGES: Final = {name: message for name, message in vars(wire).items() if isi
 _KINDS: Final = frozenset(_MESSAGES.values())
 
 _PLAIN: Final = {
+    "builtins": {"float", "int", "str"},
     "ag2_parallel.records": {"CallRecord"},
     "ag2_parallel.results": {"TaskError"},
     "ag2_parallel.usage": {"Usage"},
@@ -40,6 +41,16 @@ class BrokenOffError(WireError):
     """Raised where the other side ended in the middle of a frame: it died while it spoke."""
 
 
+class _Writer(pickle.Pickler):
+    """Makes plain what only looks so: a text, or a number, of a class of the user's, such as a member of an enumeration."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, str | int | float):
+            kind: Any = str if isinstance(obj, str) else int if isinstance(obj, int) else float
+            return kind, kind.__getnewargs__(obj)
+        return NotImplemented
+
+
 class _Reader(pickle.Unpickler):
     """Makes messages, and nothing else."""
 
@@ -54,8 +65,9 @@ class _Reader(pickle.Unpickler):
 
 def packed(messages: Sequence[object]) -> bytes:
     """A frame of messages."""
-    body = pickle.dumps(messages, protocol=5)
-    return HEAD.pack(len(body)) + body
+    body = io.BytesIO()
+    _Writer(body, protocol=5).dump(messages)
+    return HEAD.pack(body.tell()) + body.getvalue()
 
 
 def unpacked(body: bytes) -> list[Any]:

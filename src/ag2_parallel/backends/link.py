@@ -22,9 +22,15 @@ _MOST_AT_ONCE = 256
 class Link:
     """Sends messages in the order in which they were given, and reads those that come. Sending is safe from any thread."""
 
-    def __init__(self, sock: socket.socket, spawn: Callable[[Callable[[], None]], None]) -> None:
-        """`spawn` runs a blocking function on a thread."""
+    def __init__(
+        self,
+        sock: socket.socket,
+        spawn: Callable[[Callable[[], None]], None],
+        broken: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`spawn` runs a blocking function on a thread; `broken` is called when nothing can be sent any more."""
         self._sock = sock
+        self._broken = broken
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._reader = sock.makefile("rb", buffering=1 << 16)
         spawn(self._write)
@@ -69,6 +75,7 @@ class Link:
                 if messages:
                     self._sock.sendall(packed(messages))
             except OSError:  # the other side has gone: whoever reads is told
+                self._broken()
                 ended = True
             except Exception:  # one of them cannot be packed: a mistake of ours must not hold up the others
                 _log.exception("internal error of ag2-parallel: a message is not plain, please report this")
@@ -97,7 +104,7 @@ def _made(item: Any) -> object | None:
         return item  # type: ignore[no-any-return]
     try:
         made: object | None = item()
-    except Exception:
+    except BaseException:  # the thread goes on
         _log.exception("internal error of ag2-parallel, please report this")
         return None
     return made

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ag2_parallel.backends import wire
-from ag2_parallel.backends.crossing import packed_task
+from ag2_parallel.backends.crossing import Unreadable, in_words, packed_task
 from ag2_parallel.backends.flights import Flight
 from ag2_parallel.backends.revived import told
 from ag2_parallel.errors import NotSerializableError
@@ -127,8 +127,10 @@ class ProcessRun:
             order = flight.order
             try:
                 payload = packed_task(order.task, order.upstream)
-            except NotSerializableError as error:
-                self._listener_later(flight, self._not_serializable(str(error)))
+            except BaseException as error:  # whatever users' code raises: nobody else will end the attempt
+                known = isinstance(error, NotSerializableError)
+                text = str(error) if known else f'task "{flight.name}" cannot be sent: {in_words(error)}'
+                self._listener_later(flight, self._not_serializable(text))
                 return None
             remaining = None if deadline is None else deadline - self._side.clock.monotonic()
             return wire.Start(flight.key, payload, remaining, order.watched, flight.tape is not None)
@@ -169,8 +171,8 @@ class ProcessRun:
         left, answer = inside
         flight.learn(message.progress, left)
         error, judge = message.error, flight.order.judge
-        if isinstance(answer, Exception):
-            text = f'task "{flight.name}": its output cannot be read in this process: {answer}'
+        if isinstance(answer, Unreadable):
+            text = f'task "{flight.name}": its output cannot be read in this process: {answer.why}'
             error, answer = self._not_serializable(text), None
         if error is not None and judge is not None:
             self._side.spawn(partial(self._judged, flight, error, message.ended, judge))

@@ -147,6 +147,12 @@ class LogForwarder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Send one."""
+        try:
+            self._send(record)
+        except Exception:  # as every handler does: whoever logs is not held up by what he logged
+            self.handleError(record)
+
+    def _send(self, record: logging.LogRecord) -> None:
         task, attempt = getattr(record, "task", None), getattr(record, "attempt", None)
         text = record.getMessage()
         if record.exc_info:

@@ -81,7 +81,8 @@ class ForkStarter:
         """Start the server and wait until it has loaded everything."""
         self._lock = threading.Lock()  # one request at a time
         self._book = threading.Lock()
-        self._pids: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._pids: queue.SimpleQueue[int | str | None] = queue.SimpleQueue()
+        self._gone_silent = False
         self._exited: dict[int, Callable[[str], None]] = {}
         self._gone: dict[int, int] = {}
         self._control, theirs = socket.socketpair()
@@ -104,16 +105,23 @@ class ForkStarter:
     @property
     def alive(self) -> bool:
         """See `Starter`."""
-        return self._process.returncode is None
+        return not self._gone_silent and self._process.returncode is None
 
     def start(self, sock: socket.socket, exited: Callable[[str], None]) -> Callable[[], None]:
         """See `Starter`."""
         with self._lock:
-            socket.send_fds(self._control, [b"F"], [sock.fileno()])
+            try:
+                socket.send_fds(self._control, [b"F"], [sock.fileno()])
+            except OSError:
+                self._gone_silent = True
+                raise
             pid = self._pids.get()
             if pid is None:
+                self._gone_silent = True
                 self._pids.put(None)
                 raise OSError("the process that starts workers has ended")
+            if isinstance(pid, str):
+                raise OSError(pid)
         with self._book:
             status = self._gone.pop(pid, None)
             if status is None:
@@ -138,6 +146,8 @@ class ForkStarter:
                 told: dict[str, Any] = json.loads(line)
                 if "pid" in told:
                     self._pids.put(told["pid"])
+                elif "refused" in told:
+                    self._pids.put(told["refused"])
                 elif "exited" in told:
                     self._ended(told["exited"], told["status"])
         self._pids.put(None)
@@ -185,9 +195,15 @@ class SpawnStarter:
         """See `Starter`."""
 
 
+def import_path() -> list[str]:
+    """Where this process imports from; what Python passes over in `sys.path`, such as a `Path`, is left out."""
+    given: list[object] = list(sys.path)
+    return [str(each) for each in given if isinstance(each, str)]
+
+
 def _interpreter(arguments: dict[str, Any], descriptor: int | None) -> subprocess.Popen[bytes]:
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # noqa: SLF001 - as multiprocessing does
-    code = _CODE.format(path=sys.path, arguments=arguments)
+    code = _CODE.format(path=import_path(), arguments=arguments)
     return subprocess.Popen(  # noqa: S603 - this interpreter, and code of this package
         [sys.executable, *flags, "-c", code],
         stdin=subprocess.PIPE if descriptor is None else subprocess.DEVNULL,

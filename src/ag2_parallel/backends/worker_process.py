@@ -6,15 +6,15 @@ import contextlib
 import logging
 import os
 import socket
-import sys
 import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ag2_parallel.backends import wire
-from ag2_parallel.backends.crossing import loaded, unpacked_left
+from ag2_parallel.backends.crossing import Unreadable, in_words, loaded, unpacked_left
 from ag2_parallel.backends.link import Link
+from ag2_parallel.backends.starting import import_path
 
 if TYPE_CHECKING:
     import asyncio
@@ -98,7 +98,7 @@ class WorkerProcess:
         ours, self._theirs = socket.socketpair()
         self._link = Link(ours, spawn)
         directory, environment = (None, None) if elsewhere else (_working_directory(), dict(os.environ))
-        self._link.send(wire.Hello(wire.VERSION, tuple(map(str, sys.path)), directory, environment))
+        self._link.send(wire.Hello(wire.VERSION, tuple(import_path()), directory, environment))
         spawn(self._live)
 
     def send(self, message: object) -> None:
@@ -209,16 +209,16 @@ def _working_directory() -> str | None:
 def _opened(message: object) -> Any:
     """What users' code made, taken out of a message; on the reading thread, since it runs such code."""
     if isinstance(message, wire.Progress):
-        with contextlib.suppress(Exception):  # of a class that is not here: the rest counts
+        with contextlib.suppress(BaseException):  # of a class that is not here: the rest counts
             return unpacked_left(message.left)
     elif isinstance(message, wire.Ended):
         return _opened(message.progress), _answer(message.answer)
     return None
 
 
-def _answer(data: bytes | None) -> Answer | Exception | None:
+def _answer(data: bytes | None) -> Answer | Unreadable | None:
     try:
         answer: Answer | None = None if data is None else loaded(data)
-    except Exception as error:
-        return error
+    except BaseException as error:  # whatever it raises: this thread hears the other attempts, too
+        return Unreadable(in_words(error))
     return answer

@@ -36,6 +36,8 @@ class Engine:
         self.pid = os.getpid()
         self.loop = own_event_loop()
         self.lag_max = 0.0
+        self.ended: Callable[[], None] = lambda: None
+        """Called when the thread ends, also where users' code has closed what its loop waits on."""
         self._mail: deque[Callable[[], None]] = deque()
         self._called = False
         self._beats = 0
@@ -49,7 +51,10 @@ class Engine:
         try:
             self.loop.run_forever()
         finally:
-            self.loop.close()
+            try:
+                self.loop.close()
+            finally:
+                self.ended()
 
     def is_current_thread(self) -> bool:
         """Whether the caller runs on the engine's own thread, which must never wait."""
