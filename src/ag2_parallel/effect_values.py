@@ -74,6 +74,10 @@ class ReturnValues:
         unknown = annotation in {inspect.Signature.empty, Any} if _hashable(annotation) else False
         self._annotation = None if unknown or isinstance(annotation, str) else (annotation,)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to a worker process: what was made of the annotation is made again there."""
+        return {"_annotation": self._annotation}
+
     @functools.cached_property
     def _adapter(self) -> Any:
         """What pydantic makes of the annotation; None where there is none, or none that it can read."""

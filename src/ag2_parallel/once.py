@@ -92,7 +92,7 @@ def _decorated(function: Any, ignore: frozenset[str]) -> Any:
 def _sync(function: Callable[..., Any], tool: _Tool) -> Any:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        effects = EFFECTS.get()
+        effects = tool.effects()
         if effects is None:
             return function(*args, **kwargs)
         key, receipt = tool.begin(effects, args, kwargs)
@@ -111,7 +111,7 @@ def _sync(function: Callable[..., Any], tool: _Tool) -> Any:
 def _async(function: Callable[..., Any], tool: _Tool) -> Any:
     @functools.wraps(function)
     async def called(*args: Any, **kwargs: Any) -> Any:
-        effects = EFFECTS.get()
+        effects = tool.effects()
         if effects is None:
             return await function(*args, **kwargs)
         key, receipt = tool.begin(effects, args, kwargs)
@@ -139,6 +139,11 @@ class _Tool:
         self._ignore = ignore
         self._values = ReturnValues(self._signature.return_annotation)
         self._wrapper: Any = None
+
+    @staticmethod
+    def effects() -> Effects | None:
+        """Those of the attempt whose code is running. Got here: a wrapper without globals can be sent to a worker process."""
+        return EFFECTS.get()
 
     def wrapped_by(self, wrapper: Any) -> Any:
         """The wrapper, with annotations that can be read without the function's own module, as AG2 does."""

@@ -120,3 +120,50 @@ def test_an_import_path_with_what_python_passes_over():
         print(runner.run([ParallelTask("t", run=lambda ctx: "fine")])["t"].output)
         """
     assert output_of(program) == ["fine"]
+
+
+def test_a_dataclass_of_main_is_what_an_answer_is_validated_into():
+    program = """
+        from dataclasses import dataclass, field
+        from ag2_parallel import ParallelAgentRunner, ParallelTask
+
+        @dataclass
+        class Bill:
+            total: int
+            lines: list[str] = field(default_factory=list)
+
+        task = ParallelTask("t", run=lambda ctx: {"total": 3}, output_type=Bill)
+        print(ParallelAgentRunner(2, backend="process", progress=False).run([task])["t"].output == Bill(3))
+        """
+    assert output_of(program) == ["True"]
+
+
+def test_a_tool_of_main_whose_effect_happens_once():
+    program = """
+        import os
+        from dataclasses import dataclass
+        from ag2_parallel import ParallelAgentRunner, ParallelTask, once
+
+        @dataclass
+        class Receipt:
+            amount: int
+
+        @once
+        def pay(amount: int) -> Receipt:
+            os.write(2, b"paid ")
+            return Receipt(amount)
+
+        def work(ctx):
+            receipt = pay(7)
+            if ctx.attempt == 1:
+                os._exit(1)
+            return receipt
+
+        print(pay(7).amount)
+        print(ParallelAgentRunner(2, backend="process", progress=False).run([ParallelTask("t", run=work)])["t"].output)
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], check=False, capture_output=True, text=True, timeout=50
+    )
+    assert done.stdout.split() == ["7", "Receipt(amount=7)"]
+    assert done.stderr.split() == ["paid", "paid"]  # here, and in one of two processes

@@ -7,6 +7,7 @@ attributes, methods and subclasses over the caller's own. So each class that is 
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import itertools
 import threading
@@ -17,6 +18,9 @@ import cloudpickle
 
 _FIELDS: Final = 6
 """What the reduction of a class has that is sent by value; that of a class with another way has fewer."""
+
+_MARKS: Final = {id(mark): name for name in ("MISSING", "KW_ONLY") if (mark := getattr(dataclasses, name))}
+"""Of dataclasses, which know them by identity: by value they would not be the same any more."""
 
 _lock: Final = threading.Lock()
 _numbers: Final = itertools.count(1)
@@ -44,6 +48,8 @@ def _pickled(pickler: type[cloudpickle.Pickler], value: Any) -> bytes:
 
 class _Outward(cloudpickle.Pickler):  # type: ignore[misc] # it has no types
     def reducer_override(self, obj: Any) -> Any:
+        if id(obj) in _MARKS:
+            return _MARKS[id(obj)]
         made = super().reducer_override(obj)
         if isinstance(obj, type) and isinstance(made, tuple) and len(made) == _FIELDS:
             return (_class_from_above, (_numbered(obj), *made[:2]), *made[2:])
@@ -54,6 +60,8 @@ class _Homeward(cloudpickle.Pickler):  # type: ignore[misc] # it has no types
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, type) and (number := _come.get(obj)) is not None:
             return _own_class, (number,)
+        if id(obj) in _MARKS:
+            return _MARKS[id(obj)]
         return super().reducer_override(obj)
 
 
