@@ -27,8 +27,8 @@ class CurrentStarter:
     def open(self, *, preload: bool) -> None:
         """Get ready to start processes; `preload` AG2 Classic, now if not before."""
         with self._lock:
-            if self.is_open(preload=preload):
-                return
+            if self._closed or self.is_open(preload=preload):
+                return  # nobody needs it
             made = self._make(preload)
             if self._closed:  # meanwhile
                 made.close()

@@ -41,3 +41,12 @@ def test_one_that_lives_and_cannot_is_not_replaced():
     with pytest.raises(BrokenPipeError):
         made.start(None, print)
     assert len(left) == 1
+
+
+def test_nothing_is_started_for_a_pool_that_closes():
+    starter = MadeStarter()
+    left = [starter]
+    made = CurrentStarter(lambda preload: left.pop(0), lambda: None)
+    made.closing()
+    made.open(preload=False)  # a run that was cancelled while it got ready asks so for each of its tasks
+    assert left == [starter]
