@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ag2_parallel.spans import Span
     from ag2_parallel.tasks import ParallelTask
 
+LARGEST: Final = 1_000_000_000
+"""Bytes of a task on its way, and of an answer: little less than may be in a frame."""
+
 _DEEPEST: Final = 6
 """Steps that are gone down to find what cannot be sent."""
 
@@ -112,12 +115,22 @@ def packed_task(task: ParallelTask, upstream: Mapping[str, ParallelTaskResult]) 
         NotSerializableError: If something in them cannot be sent; names it.
     """
     try:
-        return dumped((task, dict(upstream)))
+        made = dumped((task, dict(upstream)))
     except Exception as error:
         text = problem(task) or (
             f'task "{task.name}": a result it depends on cannot be sent to another process: {in_words(error)}'
         )
         raise NotSerializableError(text) from error
+    return _within(made, f'task "{task.name}": with all that belongs to it, it')
+
+
+def _within(made: bytes, what: str, largest: int = LARGEST) -> bytes:
+    if len(made) > largest:
+        size, most = (f"{each / 1e6:,.0f} MB" for each in (len(made), largest))
+        raise NotSerializableError(
+            f"{what} has {size}, and {most} are the most that goes from one process to another; write it to a file"
+        )
+    return made
 
 
 def problem(task: ParallelTask, *, live: bool = False) -> str | None:
@@ -175,14 +188,14 @@ def unpacked_left(data: bytes) -> Left:
     return Left(*loaded(data))
 
 
-def packed_answer(task: str, answer: Answer) -> bytes:
+def packed_answer(task: str, answer: Answer, largest: int = LARGEST) -> bytes:
     """An attempt's answer.
 
     Raises:
         NotSerializableError: If its output cannot be sent; says what it is.
     """
     try:
-        return _dumped_back(answer)
+        made = _dumped_back(answer)
     except Exception as error:
         path, why = _culprit(answer.output, "output")
         text = (
@@ -190,6 +203,7 @@ def packed_answer(task: str, answer: Answer) -> bytes:
             f"{path} is the obstacle ({why or in_words(error)}); return plain data"
         )
         raise NotSerializableError(text) from error
+    return _within(made, f'task "{task}": its output', largest)
 
 
 def _culprit(value: Any, path: str, depth: int = 0) -> tuple[str, str]:

@@ -18,6 +18,9 @@ _log = logging.getLogger("ag2_parallel")
 _MOST_AT_ONCE = 256
 """Messages in one frame."""
 
+_LARGE = 1 << 24
+"""Bytes; a frame that is larger holds one message."""
+
 
 class Link:
     """Sends messages in the order in which they were given, and reads those that come. Sending is safe from any thread."""
@@ -73,7 +76,7 @@ class Link:
             messages = [made for item in taken if item is not _END and (made := _made(item)) is not None]
             try:
                 if messages:
-                    self._sock.sendall(packed(messages))
+                    self._send_frames(messages)
             except OSError:  # the other side has gone: whoever reads is told
                 self._broken()
                 ended = True
@@ -83,6 +86,17 @@ class Link:
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
         self._sock.close()
+
+    def _send_frames(self, messages: list[object]) -> None:
+        """Send messages in one frame, or in several where it would be a large one: the other side takes only so much."""
+        frame = packed(messages)
+        if len(frame) <= _LARGE or len(messages) == 1:
+            self._sock.sendall(frame)
+            return
+        del frame
+        half = len(messages) // 2
+        self._send_frames(messages[:half])
+        self._send_frames(messages[half:])
 
     def _one_by_one(self, messages: list[object]) -> bool:
         """Send those that can be packed; whether the other side is still there."""

@@ -91,3 +91,8 @@ def test_what_is_left_is_sent_as_plain_data_where_it_must():
     assert back.chat_history[0]["content"] == "hi"
     assert "lock" in back.chat_history[0]["raw"]
     assert back.console == ["text"]
+
+
+def test_an_answer_that_is_too_large_is_refused_and_not_put_on_the_wire():
+    with pytest.raises(NotSerializableError, match='task "t": its output has 2 MB, and 1 MB are the most'):
+        packed_answer("t", Answer(output=bytes(2_000_000)), largest=1_000_000)
