@@ -24,7 +24,7 @@ def write_private(path: str | os.PathLike[str], content: bytes) -> Path:
         target.write_bytes(content)
         return Path(path)
     if not target.parent.is_dir():  # or the error would name a file that nobody has heard of
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target.parent))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")  # mkstemp makes it 0600
     try:
         with os.fdopen(handle, "wb") as file:

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 Job = Callable[[], None]
 
+MOST_IDLE: Final = 64
+"""Threads that wait for a job. While tasks follow each other few do; a thousand that had to end at once would take 0.1 s."""
+
+_ENDING_TIME: Final = 1.0
+"""Seconds in which idle threads are seen to end; they need some thousandths of one."""
+
 
 class DaemonThreads:
-    """Runs jobs on daemon threads, reusing the idle ones; there is no limit on how many.
+    """Runs jobs on daemon threads, reusing the idle ones, of which a few are kept; there is no limit on how many work.
 
     Safe from any thread.
     """
@@ -26,7 +33,7 @@ class DaemonThreads:
         """`name` is shown in thread listings."""
         self._name = name
         self._lock = threading.Lock()
-        self._idle: list[queue.SimpleQueue[Job | None]] = []
+        self._idle: list[tuple[queue.SimpleQueue[Job | None], threading.Thread]] = []
         self._started = 0
         self._closed = False
 
@@ -40,26 +47,28 @@ class DaemonThreads:
             RuntimeError: If no thread is idle and none can be started.
         """
         with self._lock:
-            inbox = self._idle.pop() if self._idle else None
-            self._started += inbox is None
+            idle = self._idle.pop() if self._idle else None
+            self._started += idle is None
             number = self._started
-        if inbox is not None:
-            inbox.put(job)
+        if idle is not None:
+            idle[0].put(job)
             return
         threading.Thread(target=self._work, args=(job,), name=f"{self._name}-{number}", daemon=True).start()
 
     def close(self) -> None:
-        """Let idle threads end now and busy ones when their job does; waits for nothing."""
+        """Let idle threads end now, and busy ones when their job does.
+
+        Idle ones are gone when it returns; they end one after another, since all at once would fight for the
+        interpreter lock. Nobody waits for busy ones.
+        """
         with self._lock:
             self._closed = True
-        self._end_one()
-
-    def _end_one(self) -> None:
-        """One idle thread ends, and tells the next: a thousand that wake at once would fight for the interpreter lock."""
-        with self._lock:
-            inbox = self._idle.pop() if self._idle else None
-        if inbox is not None:
+            idle, self._idle = self._idle, []
+        until = time.monotonic() + _ENDING_TIME
+        for inbox, thread in idle:
             inbox.put(None)
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, until - time.monotonic()))
 
     def _work(self, job: Job | None) -> None:
         inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -67,11 +76,10 @@ class DaemonThreads:
             job()
             job = None  # an idle thread must not keep the last job's objects alive
             with self._lock:
-                if self._closed:
+                if self._closed or len(self._idle) >= MOST_IDLE:
                     return
-                self._idle.append(inbox)
+                self._idle.append((inbox, threading.current_thread()))
             job = inbox.get()
-        self._end_one()
 
 
 class DaemonExecutor(ThreadPoolExecutor):
