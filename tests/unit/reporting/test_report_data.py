@@ -184,7 +184,7 @@ def test_a_file_is_private_and_whole(tmp_path):
     assert target.read_bytes() == b"new"
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["run.html"]
-    with pytest.raises(FileNotFoundError, match=r"no such folder: .*nowhere.$"):
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: .*nowhere.$"):
         write_private(tmp_path / "nowhere" / "run.html", b"new")
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
