@@ -261,10 +261,12 @@ class Schedule(Standing):
     def _fill(self, now: float, out: list[Command]) -> None:
         if self._run_limit is not None and now >= self._run_limit:
             return  # its alarm is about to stop the run
+        if self._more is not None:
+            return  # the next few start when it rings, however much happens until then
         circuit, room = self._decisions.circuit, self._policy.starts_at_once
         while self._backlog.ready and self._attempts.running < self._max_workers and circuit.lets_start:
             if room == 0:
-                self._more = self._more or self._timers.arm(now, Alarm.MORE, self)
+                self._more = self._timers.arm(now, Alarm.MORE, self)
                 return
             if self._blocked:
                 if self._patience is None:

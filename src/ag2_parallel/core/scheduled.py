@@ -66,7 +66,7 @@ class SchedulePolicy:
         insist_for: Seconds from insisting to giving up.
         breaker: What happens when task after task fails for one cause; None: nothing.
         count_waiting: Whether waiting for limits, and backoff, counts in the limits of tasks and attempts.
-        starts_at_once: The most attempts that one answer starts; the next `tick`, due at once, goes on. None: all that can.
+        starts_at_once: The most attempts that start before the next `tick`, which is due at once. None: all that can.
     """
 
     max_workers: int
