@@ -6,7 +6,7 @@ from autogen import ConversableAgent, GroupChat, LLMConfig
 from classic_scope import run, task
 
 from ag2_parallel import ParallelAgentRunner, ParallelTask
-from ag2_parallel.frameworks.classic.request_forms import configuration, plain
+from ag2_parallel.frameworks.request_keys import configuration, plain
 from ag2_parallel.testing import ModelServer
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+import weakref
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 CONTROLS: Final = ("extra_headers", "extra_query", "timeout")
@@ -10,6 +14,41 @@ CONTROLS: Final = ("extra_headers", "extra_query", "timeout")
 
 _NOT_ASKED: Final = frozenset({"_client", "max_retries", "_default_stream_cls", "_platform"})
 """Attributes of an SDK client that no request depends on."""
+
+
+class Configurations:
+    """The keys of SDK clients, found anew where a client's attributes have changed. Safe from any thread."""
+
+    def __init__(self) -> None:
+        """Nothing known yet."""
+        self._lock = threading.Lock()
+        self._known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+
+    def of(self, sdk: Any) -> tuple[Any, ...] | None:
+        """`configuration(sdk)`; all copies of an agent share its client, for which that is found once."""
+        with self._lock:
+            known = self._known.get(sdk)
+        if known is not None and known.holds_for(vars(sdk)):
+            return known.key
+        key = configuration(sdk)
+        if key is not None:  # then all of its values are plain, and none of them refers to the client
+            with self._lock:
+                self._known[sdk] = _Known(key, vars(sdk))
+        return key
+
+
+class _Known:
+    """A client's key, and what it had been found from."""
+
+    def __init__(self, key: tuple[Any, ...], attributes: Mapping[str, Any]) -> None:
+        names = [name for name, value in attributes.items() if _is_asked(name, value)]
+        self.key = key
+        self._number = len(attributes)
+        self._values = itemgetter(*names)
+        self._found = tuple(map(copy.copy, self._values(attributes)))  # headers and timeouts may be changed in place
+
+    def holds_for(self, attributes: Mapping[str, Any]) -> bool:
+        return len(attributes) == self._number and self._values(attributes) == self._found
 
 
 def configuration(sdk: Any) -> tuple[Any, ...] | None:
@@ -23,14 +62,16 @@ def configuration(sdk: Any) -> tuple[Any, ...] | None:
         return None
     found: list[Any] = [type(sdk)]
     for name, value in vars(sdk).items():
-        if name in _NOT_ASKED or type(value).__module__.startswith("openai.resources."):
-            continue
-        if value is not None:
+        if value is not None and _is_asked(name, value):
             key = plain(value)
             if key is None:
                 return None
             found.append((name, key))
     return tuple(found)
+
+
+def _is_asked(name: str, value: Any) -> bool:
+    return name not in _NOT_ASKED and not type(value).__module__.startswith("openai.resources.")
 
 
 def plain(value: Any) -> Any:

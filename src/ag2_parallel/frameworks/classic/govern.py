@@ -35,7 +35,6 @@ from ag2_parallel.frameworks.classic.model_configs import (
     ignored_client_problem,
     is_routed,
     known_route,
-    own_llm_config,
     price_of,
     remember_route,
     route_of,
@@ -153,18 +152,17 @@ class Governor:
         if not config:
             return config
         own = id(config) in self._own and response_format is None  # the form is one agent's, the object several's
-        routed = own_llm_config(config) if own else as_llm_config(config)
+        routed = config if own else as_llm_config(config)
         if (problem := ignored_client_problem(routed)) is not None:
             raise ConfigurationError(f'task "{self._task_name}": llm_config {problem}')
         entries = routed.config_list
-        if self._seen.keyless:
-            give_keys(routed)
         if not self._known:
             self._seen.learn(self._scope.redactor, entries)
+        entries = routed.config_list = [self._own_entry(entry, last=entry is entries[-1]) for entry in entries]
+        if self._seen.keyless:
+            give_keys(routed)
         for entry in entries:
-            if is_routed(entry):
-                self._route(entry, last=entry is entries[-1])
-            elif on_its_own:
+            if on_its_own and not is_routed(entry):
                 self._warn(entry.model_client_cls or entry.api_type)
             if (
                 response_format is not None
@@ -184,10 +182,11 @@ class Governor:
         if agent.client is not None and hasattr(agent.client, "_clients"):
             agent.client = self._wrapper(agent.client, agent.llm_config)
             self._govern_rebuilt_clients(agent)
-        agent.input_guardrails = [self._guardrail(each) for each in agent.input_guardrails]
-        agent.output_guardrails = [self._guardrail(each) for each in agent.output_guardrails]
+        if agent.input_guardrails or agent.output_guardrails:
+            agent.input_guardrails = [self._guardrail(each) for each in agent.input_guardrails]
+            agent.output_guardrails = [self._guardrail(each) for each in agent.output_guardrails]
         for entry in agent._reply_func_list:  # noqa: SLF001 - a manager runs on copies of its GroupChat that it keeps there
-            if is_group_chat(entry["config"]):
+            if entry["config"] is not None and is_group_chat(entry["config"]):
                 self.group_chat(entry["config"])
 
     def group_chat(self, group_chat: Any) -> None:
@@ -230,13 +229,18 @@ class Governor:
 
     # ---- entries and clients
 
-    def _route(self, entry: Any, *, last: bool) -> None:
+    def _own_entry(self, entry: Any, *, last: bool) -> Any:
+        """A copy of a configuration's entry, routed where it can be; AG2's copy of a configuration validates all of it anew."""
+        if not is_routed(entry):
+            return entry.model_copy()
         route = route_of(entry)
-        entry.http_client = self._client(route, last=last)
-        entry.max_retries = 0  # the gate retries
-        entry.price = list(route.price) if route.price else _listed_price(entry.model)
-        if hasattr(entry, DIRECT):
-            delattr(entry, DIRECT)  # AG2 would send it to the server
+        price = list(route.price) if route.price else _listed_price(entry.model)
+        own = entry.model_copy(
+            update={"http_client": self._client(route, last=last), "max_retries": 0, "price": price}  # the gate retries
+        )
+        if DIRECT in own.model_extra:
+            delattr(own, DIRECT)  # AG2 would send it to the server
+        return own
 
     def _client(self, route: Route, *, last: bool) -> httpx.Client:
         key = (last, route.price, route.direct, id(route.through))

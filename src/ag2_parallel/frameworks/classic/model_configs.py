@@ -94,12 +94,6 @@ def give_keys(config: Any) -> None:
             entry.api_key = SecretStr("none")
 
 
-def own_llm_config(config: Any) -> Any:
-    """The same `LLMConfig`, an attempt's own already, with entries of its own: AG2's copy validates all of it anew."""
-    config.config_list = [entry.model_copy() for entry in config.config_list]
-    return config
-
-
 def _entries(entries: Any) -> list[Any]:
     listed = list(entries) if isinstance(entries, list | tuple) else [entries]
     for entry in listed:
@@ -139,7 +133,7 @@ def ignored_client_problem(config: Any) -> str | None:
 def route_of(entry: Any) -> Route:
     """What the user said of an entry's way, also where it was routed before."""
     client = entry.http_client
-    direct = getattr(entry, DIRECT, True) is not False
+    direct = (entry.model_extra or {}).get(DIRECT) is not False
     if isinstance(client, PlaceholderClient):
         return Route(client.through, price_of(entry), direct)
     return known_route(client) or Route(client, price_of(entry), direct)

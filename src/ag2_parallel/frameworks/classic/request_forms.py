@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-from ag2_parallel.frameworks.request_keys import configuration, plain
+from ag2_parallel.frameworks.request_keys import Configurations, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,7 @@ class RequestForms:
     def __init__(self) -> None:
         """Nothing recorded yet."""
         self._lock = threading.Lock()
+        self._configurations = Configurations()
         self._kept: OrderedDict[Any, httpx.Request | None] = OrderedDict()
 
     def like(self, sdk: Any, http: httpx.Client, model: Any, controls: Mapping[str, Any]) -> httpx.Request | None:
@@ -42,7 +43,7 @@ class RequestForms:
             model: The model asked for: Azure has it in the address.
             controls: The call's own headers, query and timeout.
         """
-        known, shaped = configuration(sdk), plain(controls)
+        known, shaped = self._configurations.of(sdk), plain(controls)
         if known is None or shaped is None:
             return None
         key = (known, model, shaped)
