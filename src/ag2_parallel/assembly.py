@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("ag2_parallel")
 
-_STARTS_AT_ONCE = 4
+_STARTS_AT_ONCE = 8
 """A thread holds the engine up until its agents are built: what the ones before it ask for goes in between."""
 
 _AHEAD = 2
