@@ -238,7 +238,7 @@ class Governor:
         own = entry.model_copy(
             update={"http_client": self._client(route, last=last), "max_retries": 0, "price": price}  # the gate retries
         )
-        if DIRECT in own.model_extra:
+        if DIRECT in (own.model_extra or ()):
             delattr(own, DIRECT)  # AG2 would send it to the server
         return own
 
