@@ -108,7 +108,8 @@ def _found(config: Any, most: int, telling: Callable[[object], str]) -> set[str]
         value, name = waiting.pop()
         most -= 1
         if isinstance(value, str):
-            found.update(_of_text(value, name))
+            if name or "://" in value:
+                found.update(_of_text(value, name))
         elif isinstance(value, bytes | bytearray):
             found.update(_of_text(bytes(value).decode("utf-8", "surrogateescape"), name))
         elif isinstance(value, int | float) or value is None:
