@@ -6,7 +6,8 @@ nothing came of it for a tenth of a second, or for ten times as long as the slow
 quick, answers need not be. An answer that took longer than three tenths of a second is a model's time, and says nothing of how
 soon a refusal would be here. Sixteen, thirty, seventy: a thousand are on their way within half a second.
 
-Time in which nobody looked counts for half of that at most: where the machine is too busy to look, refusals lie there unread.
+Of the time between two looks no more than five thousandths of a second count. While calls wait, a loop that has nothing else to
+do looks as often as that; on one that is busy with what starts, refusals lie there unread, and servers on the same machine are slow.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _YOUNG: Final = 0.1
 _YOUNG_AT_MOST: Final = 1.0
 _SLOWER: Final = 10.0
 _QUICK: Final = 0.3
+_LOOK: Final = 0.005
 _FIRST: Final = 16
 _SPARED: Final = 24
 _WARM: Final = 2000
@@ -46,7 +48,7 @@ class ColdStart:
         proven = max(self._old, self._answered)
         if self._sent - proven < max(_FIRST, 2 * proven - _SPARED):
             return AT_ONCE
-        return now + min(self._age / 2, max(self._young[0] + self._age - self._time, 0.001))
+        return now + min(_LOOK, max(self._young[0] + self._age - self._time, 0.001))
 
     def take(self, now: float) -> None:
         """A call goes."""
@@ -68,7 +70,7 @@ class ColdStart:
             self._age = min(max(self._age, _SLOWER * seconds), _YOUNG_AT_MOST)
 
     def _look(self, now: float) -> None:
-        self._time += min(now - self._looked_at, self._age / 2)
+        self._time += min(now - self._looked_at, _LOOK)
         self._looked_at = now
         while self._young and self._young[0] + self._age <= self._time + 1e-6:
             self._young.popleft()

@@ -170,8 +170,26 @@ def test_answers_open_a_cold_endpoint_and_a_loop_that_is_late_does_not():
     for _ in range(20):
         quick.went_through(0.0, 0.02)
     assert quick.ready_at(NOTHING, 0.02) <= 0.02
-    assert late.ready_at(NOTHING, 5.0) > 5.0, "refusals may lie there unread"
-    assert late.ready_at(NOTHING, 5.05) <= 5.05
+    assert opens_after(late, 5.0, between=5.0) > 50, "refusals may lie there unread"
+    assert opens_after(late, 1000.0, between=0.005) < 0.15
+
+
+@pytest.mark.parametrize("between", [0.001, 0.005])
+def test_silence_proves_as_much_as_was_looked_for_answers(between):
+    attentive, busy = EndpointPace("e"), EndpointPace("e")
+    for pace in (attentive, busy):
+        for _ in range(20):
+            pace.take(NOTHING, 0.0)
+    assert opens_after(attentive, 0.0, between) < 0.15
+    assert opens_after(busy, 0.0, between + 0.02) > 0.3, "each turn of the loop takes so long"
+
+
+def opens_after(pace, start, between):
+    """Seconds until an endpoint lets one more through, which is asked so often."""
+    now = start
+    while pace.ready_at(NOTHING, now) > now:
+        now += between
+    return now - start
 
 
 def drive_at_random(share, *, hint, tasks=1000, workers=64, latency=0.05, seed=1):
