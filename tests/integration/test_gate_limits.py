@@ -15,8 +15,9 @@ from gate_harness import InThread, ask, client, harness
 
 from ag2_parallel import ParallelAgentRunner, ParallelTask, RateLimit
 from ag2_parallel.errors import TaskStopped
+from ag2_parallel.events import ModelCallStarted
 from ag2_parallel.gate.wishes import CallLimits
-from ag2_parallel.testing import Fault, ModelServer, Reply
+from ag2_parallel.testing import Fault, ModelServer, RecordingObserver, Reply
 from ag2_parallel.workers.attempt import CURRENT
 
 CHAT = {"model": "scripted", "messages": [{"role": "user", "content": "hello"}]}
@@ -53,11 +54,15 @@ def test_calls_at_once_are_limited():
 
 
 def test_requests_are_spent_evenly_and_the_waiting_is_accounted():
+    seen = RecordingObserver()
     with ModelServer("x") as server:
-        results = run_calls(server, 20, rate_limits=[RateLimit(requests=50, per=1)])
-        times = sorted(request.at for request in server.ledger.requests)
-        assert times[-1] - times[0] >= 13 / 50
-        assert max(sum(t <= u < t + 0.1 for u in times) for t in times) <= 50 * 0.2 + 2
+        results = run_calls(server, 20, rate_limits=[RateLimit(requests=50, per=1)], observers=[seen])
+        # When each was sent: the first ones have connections to open, and come to the server late and all together.
+        sent = sorted(event.at.timestamp() for event in seen.of(ModelCallStarted))
+        assert len(sent) == 20
+        assert sent[-1] - sent[0] >= 13 / 50
+        assert max(sum(t <= u < t + 0.1 for u in sent) for t in sent) <= 50 * 0.2 + 2
+        assert server.ledger.count == 20
         for result in results.values():
             assert 0 <= result.waited <= result.duration
         (name,) = [each for each in results.metrics["waited_by_limit"] if each.startswith("50 requests")]
